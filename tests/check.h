@@ -14,39 +14,31 @@
 static int check_broken;   /* broken statements in the running test */
 static int check_failed;   /* failed tests in this program */
 
+/* counts a broken statement and says which */
+#define BROKEN(...)                                                                        \
+    (check_broken++, printf("  %s:%d: ", __FILE__, __LINE__), printf(__VA_ARGS__))
+
 #define CHECK(statement)                                                                   \
     do {                                                                                   \
-        if (!(statement)) {                                                                \
-            check_broken++;                                                                \
-            printf("  %s:%d: not so: %s\n", __FILE__, __LINE__, #statement);               \
-        }                                                                                  \
+        if (!(statement)) BROKEN("not so: %s\n", #statement);                              \
     } while (0)
 
 /* |value - expected| <= tolerance * max(1, |expected|); a NaN never passes */
 #define CHECK_NEAR(value, expected, tolerance)                                             \
     do {                                                                                   \
         double v_ = (double)(value), e_ = (double)(expected);                              \
-        if (!(fabs(v_ - e_) <= (double)(tolerance) * fmax(1.0, fabs(e_)))) {               \
-            check_broken++;                                                                \
-            printf("  %s:%d: %s is %.12g, expected %.12g (off by %.3g)\n", __FILE__,       \
-                   __LINE__, #value, v_, e_, v_ - e_);                                     \
-        }                                                                                  \
+        if (!(fabs(v_ - e_) <= (double)(tolerance) * fmax(1.0, fabs(e_))))                 \
+            BROKEN("%s is %.12g, expected %.12g (off by %.3g)\n", #value, v_, e_, v_ - e_); \
     } while (0)
 
 #define CHECK_TEXT(value, expected)                                                        \
     do {                                                                                   \
-        const char* v_ = (value);                                                          \
-        const char* e_ = (expected);                                                       \
-        if (strcmp(v_, e_)) {                                                              \
-            check_broken++;                                                                \
-            printf("  %s:%d: %s is \"%s\", expected \"%s\"\n", __FILE__, __LINE__, #value, v_, e_); \
-        }                                                                                  \
+        const char *v_ = (value), *e_ = (expected);                                        \
+        if (strcmp(v_, e_)) BROKEN("%s is \"%s\", expected \"%s\"\n", #value, v_, e_);     \
     } while (0)
 
-/* one line, `ok   name` or `FAIL name` */
+/* one line, `ok   name` or `FAIL name`; RUN_ALL(TEST(first), TEST(second)) runs one after the other */
 #define RUN(test) RUN_ALL(TEST(test))
-
-/* RUN_ALL(TEST(first), TEST(second)) runs one after the other */
 #define TEST(test) {#test, test}
 #define RUN_ALL(...)                                                                       \
     do {                                                                                   \

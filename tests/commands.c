@@ -1,5 +1,5 @@
 // commands.c - every command of ./rl once, as a student runs it: exit status 0, at most 80 columns, each
-// printed column with its own value, and the files. ./rl grade and overlap are in grade.c, ./rl plot, --help
+// printed column with its own value, and the files. ./rl grade is in grade.c, ./rl plot, --help
 // and the recipes in recipes.sh and docs.sh, the lessons in golden.c.
 
 static int rl(int argc, char** argv) {            // ./rl WORDS
@@ -10,48 +10,32 @@ static int rl(int argc, char** argv) {            // ./rl WORDS
 
 // It ends with status 0 and without a complaint, and what it prints fits 80 columns, but for lines with the
 // test's folder.
-#define RL(...) success(__LINE__, run_command(rl, (const char*[]){__VA_ARGS__, NULL}))
-static const Ran* success(int line, const Ran* r) {
-    if (r->status) {
-        check_broken++;
-        printf("  %s:%d: status %d: %s\n", __FILE__, line, r->status, r->err);
-    }
+#define RL(...) success(run_command(rl, (const char*[]){__VA_ARGS__, NULL}))
+static const Ran* success(const Ran* r) {
+    if (r->status) BROKEN("status %d: %s\n", r->status, r->err);
     for (const char* s = r->out; *s; s += strcspn(s, "\n"), s += *s == '\n') {
         char text[200];
         snprintf(text, sizeof text, "%.*s", (int)strcspn(s, "\n"), s);
-        if (strlen(text) <= 80 || strstr(text, folder)) continue;
-        check_broken++;
-        printf("  %s:%d: more than 80 columns: %s\n", __FILE__, line, text);
+        if (strlen(text) > 80 && !strstr(text, folder)) BROKEN("more than 80 columns: %s\n", text);
     }
     return r;
 }
 
-// "0.2561-0.9632", in one of four buffers
-static const char* interval(double low, double high, int digits) {
-    static char text[4][40];
-    static int next;
-    next = (next + 1) % 4;
-    snprintf(text[next], sizeof *text, "%.*f-%.*f", digits, low, digits, high);
-    return text[next];
-}
-
 // The number in the column `name` and the row `row` of a file; NaN = the field is empty.
 static double cell(const char* file, const char* name, int row) {
-    char line[2000], *end;
-    Text t = read_file(in_folder(file));
-    const char* s = t.data;
-    int column = 0, found = 0;
-    snprintf(line, sizeof line, "%.*s", (int)strcspn(s, "\n"), s);
-    for (char* word = strtok(line, ","); word && !found; word = strtok(NULL, ","))
-        if (!strcmp(word, name)) found = 1;
-        else column++;
-    CHECK(found);
-    for (int i = 0; i <= row && *s; i++) s = strchr(s, '\n') + 1;
-    for (int i = 0; i < column && *s; i++) s = strchr(s, ',') + 1;
-    double x = strtod(s, &end);
-    if (end == s) x = NAN;
-    text_free(&t);
-    return x;
+    int rows = 0;
+    double *x = read_column(&rows, in_folder(file), name, 1), number = row < rows ? x[row] : NAN;
+    CHECK(row < rows);
+    free(x);
+    return number;
+}
+
+// A row of a file holds these numbers, in columns of these names.
+typedef struct { const char* name; double value; } Cell;
+#define CELLS(file, row, tolerance, ...)                                                   \
+    check_cells(file, row, tolerance, (const Cell[]){__VA_ARGS__, {NULL, 0.0}})
+static void check_cells(const char* file, int row, double tolerance, const Cell* cells) {
+    for (; cells->name; cells++) CHECK_NEAR(cell(file, cells->name, row), cells->value, tolerance);
 }
 
 static const char *tag, *data, *before_tag;       // --model-tag=..., --data=..., --compare=...
@@ -66,9 +50,7 @@ static Evaluation evaluated_on(const char* file, int new_tokens, const char* pat
     return e;
 }
 
-static Evaluation evaluated(const char* path, int count, int samples) {
-    return evaluated_on(data_path, NEW_TOKENS, path, count, samples);
-}
+static Evaluation evaluated(const char* path) { return evaluated_on(data_path, NEW_TOKENS, path, 9, 4); }
 
 // ---- training
 
@@ -92,16 +74,15 @@ static void check_train_columns(int* told, const char* reward) {
     }
     Evaluation e = evaluate_model(&w.setup.policy, &w.q, 5, 2, w.o.sample, find_reward("gsm8k"), NULL,
                                   w.o.seed + 2);
-    const struct { const char* name; double value; } expected[TRAIN_COLUMNS] = {
+    const Cell expected[TRAIN_COLUMNS + 1] = {
         {"reward", s.reward}, {"accuracy", s.accuracy}, {"kl_ref", s.kl_ref},
         {"clip_fraction", s.clip_fraction}, {"length", s.length}, {"entropy", s.entropy},
         {"grad_norm", s.grad_norm}, {"held_out", e.pass[0]}, {"pass_rate", s.pass_rate},
         {"tool_rate", s.tool_rate}, {"format_rate", s.format_rate}, {"zero_variance", s.zero_variance},
         {"resampled", s.resampled}, {"ratio", s.ratio}, {"approx_kl", s.approx_kl}, {"loss", s.loss},
-        {"lr", s.lr}};
+        {"lr", s.lr}, {NULL, 0.0}};
     for (int i = 1; i < TRAIN_COLUMNS; i++) told[i] |= expected[i].value != expected[i - 1].value;
-    for (int i = 0; i < TRAIN_COLUMNS; i++)
-        CHECK_NEAR(cell("run/metrics.csv", expected[i].name, 1), expected[i].value, 1e-8);
+    check_cells("run/metrics.csv", 1, 1e-8, expected);
     double seconds = cell("run/metrics.csv", "seconds", 1);
     CHECK_NEAR(cell("run/metrics.csv", "tokens_per_second", 1) * seconds, s.length * QUESTIONS * SAMPLES,
                1e-6);
@@ -150,24 +131,23 @@ static void command_algos_rows(void) {
 }
 
 // Loss, margin and the two sides of one pair belong together, on the screen as in the file; what is not
-// computed here must be the same twice, which seconds are not.
-static void check_pair_columns(const char* command, const char* beta, double scale) {
-    const char *first = option("out", "one"), *again = option("out", "two"),
-               *pair = option("data", "pair.jsonl"), *held = option("eval-data", "held.jsonl");
-    const char* words[] = {command, tag, pair, held, "--num-steps=3", "--batch-size=1", "--log-every=1",
-                           "--lr=0.01", "--warmup-steps=0", "--overwrite", first, beta, NULL};
+// computed here must be the same twice, which seconds are not. The table of the held-out pairs is computed
+// here again.
+static void check_pair_columns(const PairCommand* c, const char* beta) {
+    double scale = c->scalar ? 1.0 : 0.1;
+    const char *one = option("out", "one"), *two = option("out", "two"), *pair = option("data", "pair.jsonl");
     const Ran* r = NULL;
-    for (int i = 0; i < 2; i++) {
-        words[10] = i ? first : again;
-        r = success(__LINE__, run_command(rl, words));
-    }
+    for (int i = 0; i < 2; i++)
+        r = RL(c->name, tag, pair, option("eval-data", "held.jsonl"), "--num-steps=3", "--batch-size=2",
+               "--log-every=1", "--lr=0.01", "--warmup-steps=0", "--overwrite", i ? one : two, beta);
+    SAYS(r->out, ": 3 updates of 2 of 1 pairs\n");
     ROW(r->out, "update loss margin accuracy chosen rejected |grad| seconds");
     for (int step = 1; step < 3; step++) {
         static const char* const names[] = {"loss", "margin", "accuracy", "chosen", "rejected", "grad_norm",
                                             "seconds"};
         double x[7], begun[2] = {0, 0};
         for (int i = 0; i < 7; i++) x[i] = cell("one/metrics.csv", names[i], step);
-        for (int i = 0; i < 2 && scale < 1.0; i++) begun[i] = cell("one/metrics.csv", names[3 + i], 0);
+        for (int i = 0; i < 2 && !c->scalar; i++) begun[i] = cell("one/metrics.csv", names[3 + i], 0);
         CHECK_NEAR(x[0], log1p(exp(-x[1])), 1e-6);
         CHECK_NEAR(x[1], scale * ((x[3] - begun[0]) - (x[4] - begun[1])), 1e-5);
         CHECK(x[1] != 0.0 && x[2] == (x[1] > 0.0) && x[3] != x[4]);
@@ -176,15 +156,28 @@ static void check_pair_columns(const char* command, const char* beta, double sca
         ROW(r->out, "%d %.4f %.3f %.3f %.2f %.2f %.3f %.2f", step + 1, x[0], x[1], x[2], x[3], x[4], x[5],
             x[6]);
     }
-    SAYS(r->out, ": 2 pairs of 2 questions\n");
+    RlOptions o = pair_defaults(c);
+    Model m = load_model(in_folder("one")), start = load_model(model_path);
+    Pairs held = load_pairs(in_folder("held.jsonl"));
+    render_pairs(&held, m.config.context, "held.jsonl");
+    if (!c->scalar) set_reference(&held, &start, find_pair_loss(&o, c));
+    PairEvaluation e = evaluate_pairs(&m, &held, find_pair_loss(&o, c), o.beta);
+    SAYS(r->out, ": 3 pairs of 2 questions\n");
+    ROW(r->out, "ranked right %.4f 95%% interval %.4f to %.4f", e.accuracy, e.low, e.high);
     ROW(r->out, "called pairs predicted observed");
-    CHECK(file_exists(in_folder("one/model.safetensors")));
+    SAYS(r->out, "\n  0.5 to 0.6  ");
+    for (int b = 0; b < CALIBRATION_BINS; b++)
+        if (!e.count[b]) ROW(r->out, "%.1f to * 0 - -", 0.5 + 0.1 * b);
+        else ROW(r->out, "%.1f to * %d %.4f %.4f", 0.5 + 0.1 * b, e.count[b], e.predicted[b], e.observed[b]);
+    ROW(r->out, "expected calibration error %.4f", e.error);
+    CHECK(e.error != e.accuracy && e.low < e.accuracy && e.accuracy < e.high);
+    pairs_free(&held), model_free(&m), model_free(&start);
 }
 
 static void command_reward_model_columns(void) {
-    check_pair_columns("reward-model", "--loss=bradley-terry", 1.0);
+    check_pair_columns(&pair_commands[0], "--loss=bradley-terry");
 }
-static void command_dpo_columns(void) { check_pair_columns("dpo", "--beta=0.1", 0.1); }
+static void command_dpo_columns(void) { check_pair_columns(&pair_commands[1], "--beta=0.1"); }
 
 static void command_pairs_file(void) {
     const Ran* r = RL("pairs", tag, data, "--annotator=verifier", "--num-samples=8", "--max-new-tokens=12",
@@ -225,7 +218,7 @@ static void command_best_of_n_files(void) {
 static void command_eval_columns(void) {
     const Ran* r = RL("eval", tag, data, "--eval-examples=9", "--num-samples=4", "--max-new-tokens=12",
                       option("out", "eval.csv"));
-    Evaluation e = evaluated(model_path, 9, 4);
+    Evaluation e = evaluated(model_path);
     SAYS(r->out, "9 questions x 4 samples, reward gsm8k\n");
     SAYS_NOT(r->out, "skipped");                   // all of them fit
     ROW(r->out, "tool used in format length seconds directory");
@@ -233,14 +226,12 @@ static void command_eval_columns(void) {
     ROW(r->out, "k pass@k 95%% interval vote 95%% interval no vote tokens");
     for (int k = 1; k <= 4; k *= 2) {
         int i = k - 1;
-        ROW(r->out, "%d %.4f %s %.4f %s %.4f %.1f", k, e.pass[i], interval(e.low[i], e.high[i], 4), e.vote[i],
-            interval(e.vote_low[i], e.vote_high[i], 4), e.no_vote[i], k * e.length);
-        const struct { const char* name; double value; } expected[] = {
-            {"k", k}, {"pass_at_k", e.pass[i]}, {"low", e.low[i]}, {"high", e.high[i]}, {"vote", e.vote[i]},
-            {"vote_low", e.vote_low[i]}, {"vote_high", e.vote_high[i]}, {"no_vote", e.no_vote[i]},
-            {"tokens", k * e.length}};
-        for (int j = 0; j < 9; j++)
-            CHECK_NEAR(cell("eval.csv", expected[j].name, k / 2), expected[j].value, 1e-5);    // row 0, 1, 2
+        ROW(r->out, "%d %.4f %.4f-%.4f %.4f %.4f-%.4f %.4f %.1f", k, e.pass[i], e.low[i], e.high[i],
+            e.vote[i], e.vote_low[i], e.vote_high[i], e.no_vote[i], k * e.length);
+        CELLS("eval.csv", k / 2, 1e-5, {"k", k}, {"pass_at_k", e.pass[i]}, {"low", e.low[i]},
+              {"high", e.high[i]}, {"vote", e.vote[i]}, {"vote_low", e.vote_low[i]},
+              {"vote_high", e.vote_high[i]}, {"no_vote", e.no_vote[i]},
+              {"tokens", k * e.length}); // row 0, 1, 2
     }
     CHECK(e.pass[3] > e.vote[3] && e.tool_rate < e.format_rate);     // columns of different numbers
     evaluation_free(&e);
@@ -251,86 +242,85 @@ static void command_eval_compare_columns(void) {
     int solved[4];
     const Ran* r = RL("eval", tag, before_tag, data, "--eval-examples=9", "--num-samples=4",
                       "--max-new-tokens=12");
-    Evaluation a = evaluated(in_folder("before"), 9, 4), b = evaluated(model_path, 9, 4);
+    Evaluation a = evaluated(in_folder("before")), b = evaluated(model_path);
     ROW(r->out, "before %.4f %.4f %.1f * %s", a.tool_rate, a.format_rate, a.length, in_folder("before"));
     ROW(r->out, "after %.4f %.4f %.1f * %s", b.tool_rate, b.format_rate, b.length, model_path);
     ROW(r->out, "k before 95%% interval after 95%% interval change 95%% interval");
     for (int k = 1; k <= 4; k *= 2) {
+        int i = k - 1;
         double change = pass_difference(&low, &high, &a, &b, k);
-        ROW(r->out, "%d %.4f %s %.4f %s %+.4f %+.4f to %+.4f", k, a.pass[k - 1],
-            interval(a.low[k - 1], a.high[k - 1], 4), b.pass[k - 1], interval(b.low[k - 1], b.high[k - 1], 4),
-            change, low, high);
+        ROW(r->out, "%d %.4f %.4f-%.4f %.4f %.4f-%.4f %+.4f %+.4f to %+.4f", k, a.pass[i], a.low[i],
+            a.high[i], b.pass[i], b.low[i], b.high[i], change, low, high);
     }
     count_solved(solved, &a, &b);
     ROW(r->out, "by both %d, only after %d, only before %d, by neither %d", solved[3], solved[2], solved[1],
         solved[0]);
     r = RL("eval", option("model-tag", "before"), option("compare", "model"), data, "--eval-examples=9",
-           "--num-samples=4", "--max-new-tokens=12");        // the other way round: "before" solves some
-    ROW(r->out, "1 %.4f %s * * * * to *", b.pass[0], interval(b.low[0], b.high[0], 4));
+           "--num-samples=4", "--max-new-tokens=12", option("out", "both.csv")); // here "before" solves some
+    ROW(r->out, "1 %.4f %.4f-%.4f * * * * to *", b.pass[0], b.low[0], b.high[0]);
+    double change = pass_difference(&low, &high, &b, &a, 2);
+    CELLS("both.csv", 1, 1e-5, {"tokens", 2.0 * a.length}, {"before", b.pass[1]}, {"before_low", b.low[1]},
+          {"before_high", b.high[1]}, {"change", change}, {"change_low", low}, {"change_high", high});
+    ROW(r->out, "Something new can show only on the %d of 9 questions unsolved before.",
+        solved[0] + solved[1]);
     CHECK(a.pass[0] != b.pass[0] && solved[2] > 0 && solved[3] != solved[2] && solved[1] != solved[0]);
     evaluation_free(&a), evaluation_free(&b);
+}
+
+// The answers that ./rl sample gives to question number `number`
+static Rollout* sampled(Model* m, const char* question, int samples, int new_tokens, int number) {
+    SampleOptions o = rl_defaults().sample;
+    Tokens prompt = {0};
+    o.max_new_tokens = new_tokens;
+    render_prompt(&prompt, question);
+    Rollout* r = generate(m, &prompt, 1, samples, o, tool_calculator, rl_defaults().seed + 2,
+                          (uint64_t)number);
+    tokens_free(&prompt);
+    return r;
 }
 
 static void command_sample_answers(void) {
     const Ran* r = RL("sample", tag, "7+7?", "--answer=14", "--num-samples=4", "--max-new-tokens=12");
     Model m = load_model(model_path);
-    RlOptions o = rl_defaults();
-    o.sample.max_new_tokens = 12;
-    Tokens prompt = {0};
-    render_prompt(&prompt, "7+7?");
-    Rollout* rollouts = generate(&m, &prompt, 1, 4, o.sample, tool_calculator, o.seed + 2, 0);
+    Rollout* x = sampled(&m, "7+7?", 4, 12, 0);
     for (int k = 0; k < 4; k++) {
-        Text text = rollout_text(&rollouts[k]);
-        ROW(r->out, "rollout %d: %d tokens%s, reward %g", k + 1, rollouts[k].length,
-            rollouts[k].finished ? "" : ", cut off", (double)reward_gsm8k(text.data, "14"));
+        Text text = rollout_text(&x[k]);
+        ROW(r->out, "rollout %d: %d tokens%s, reward %g", k + 1, x[k].length,
+            x[k].finished ? "" : ", cut off",
+            (double)reward_gsm8k(text.data, "14"));
         text_free(&text);
     }
-    rollouts_free(rollouts), tokens_free(&prompt), model_free(&m);
+    rollouts_free(x), model_free(&m);
 }
 
-// What --explain prints of one answer, from its header to the line of its sums, against the rollout and the
-// logits. Returns how many tokens were forced.
-static int check_choices(const char* line, Model* m, const Rollout* r) {
+// What --explain prints of one answer, against the rollout and the logits: as many of the three likeliest
+// other tokens as have room in 44 characters. Returns how many tokens were forced.
+static int check_choices(const char* out, Model* m, const Rollout* r) {
     int V = m->config.vocab_size, end = r->prompt + r->length, forced = 0;
     float* logits = all_logits(m, r->ids, end);
     double sum = 0.0;
-    char text[24];
     for (int t = r->prompt; t < end; t++) {
-        const float* z = logits + (t - 1) * V;
-        double p = 0.0, logp = 0.0, last = 1.0, total;
-        int number = -1, at = 0, id = 0;
-        if (line && (line = strchr(line, '\n')) != NULL) line++;
-        CHECK(line && sscanf(line, "%d", &number) == 1 && number == t - r->prompt);
-        token_text(text, r->ids[t]);
-        CHECK(line && !strncmp(line + 4, text, strlen(text)));
-        if (!line || !r->mask[t]) {
-            forced++;
-            CHECK(line && !strncmp(line + 21, " forced       -  written by the calculator\n", 43));
-            continue;
+        float* z = logits + (t - 1) * V;
+        double lse = log_sum_exp(z, V), logp = r->logp[t - 1], p;
+        char row[200], text[24];
+        int n = snprintf(row, sizeof row, "%3d %-17.17s", t - r->prompt, token_text(text, r->ids[t]));
+        size_t room = sizeof row - (size_t)n - 16;
+        forced += !r->mask[t];
+        if (!r->mask[t]) snprintf(row + n, room, " forced       -  written by the calculator");
+        else n += snprintf(row + n, room, " %.4f %7.*f", exp(logp), nats_decimals(-logp), logp);
+        sum += r->mask[t] ? logp : 0.0;
+        z[r->ids[t]] = -INFINITY;
+        for (int i = 0, best = 0, from = n; i < 3 && r->mask[t]; i++) {
+            for (int v = 0; v < V; v++) best = z[v] > z[best] ? v : best;
+            int more = (int)strlen(token_text(text, best)) + 9;                   // "  token 0.1234"
+            if ((p = exp(z[best] - lse)) < 5e-5 || n + more - from > 44) break;
+            n += snprintf(row + n, room, "  %s %.4f", text, p);
+            z[best] = -INFINITY;
         }
-        CHECK(strlen(line) > 36 && sscanf(line + 21, "%lf%lf%n", &p, &logp, &at) == 2 && at == 15);
-        if (at != 15) break;
-        CHECK_NEAR(logp, r->logp[t - 1], 5.1e-5);                  // as it was recorded
-        CHECK_NEAR(p, exp(logp), 1.1e-4);
-        sum += r->logp[t - 1];
-        total = p;
-        for (const char* s = line + 36; *s != '\n'; s += strlen(text) + 9) {      // "  token 0.1234"
-            for (id = 0; id < V; id++) {
-                token_text(text, id);
-                if (!strncmp(s + 2, text, strlen(text)) && s[2 + strlen(text)] == ' ') break;
-            }
-            CHECK(id < V && id != r->ids[t]);
-            if (id == V) break;
-            p = strtod(s + 2 + strlen(text), NULL);
-            CHECK_NEAR(p, exp(z[id] - log_sum_exp(z, V)), 5.1e-5);
-            CHECK(p > 0.0 && p <= last);
-            last = p;
-            total += p;
-        }
-        CHECK(total < 1.0 + 2.1e-4);                               // four numbers that were rounded
+        SAYS(out, strcat(row, "\n"));
     }
-    if (line) ROW(strchr(line, '\n'), "all %d %.4f %.4f product of the p, sum of the log pi",
-                  count_masked(r->mask, r->T), exp(sum), sum);
+    ROW(out, "all %d %.4f %.4f product of the p, sum of the log pi", count_masked(r->mask, r->T), exp(sum),
+        sum);
     free(logits);
     return forced;
 }
@@ -344,23 +334,19 @@ static void command_sample_explains(void) {
     const Ran* r = RL("sample", "--explain", option("model-tag", "taught"), "--num-samples=2",
                       "--max-new-tokens=20");
     Model m = load_model(in_folder("taught"));
-    RlOptions o = rl_defaults();
     const char* line = r->out;
     int forced = 0;
-    o.sample.max_new_tokens = 20;
     for (int q = 0; q < 3; q++) {
-        Tokens prompt = {0};
-        render_prompt(&prompt, asked[q]);
-        Rollout* x = generate(&m, &prompt, 1, 2, o.sample, tool_calculator, o.seed + 2, (uint64_t)q);
+        Rollout* x = sampled(&m, asked[q], 2, 20, q);
         ROW(line, "Question %s", asked[q]);
         for (int k = 0; k < 2; k++) {
             ROW(line, "rollout %d: %d tokens%s", k + 1, x[k].length, x[k].finished ? "" : ", cut off");
             line = strstr(line, "alternatives\n");
             CHECK(line != NULL);
-            forced += check_choices(line, &m, &x[k]);
             line = line ? line + 1 : r->out;
+            forced += check_choices(line, &m, &x[k]);
         }
-        rollouts_free(x), tokens_free(&prompt);
+        rollouts_free(x);
     }
     CHECK(forced > 0);
     SAYS_NOT(r->out, "9+9?");
@@ -426,18 +412,17 @@ static void command_experiments(void) {
     REFUSED(COMMAND(rl, "experiment", "4", tag, data), "1, 2 or 3");
 }
 
-// Ten questions, four answers each; the run of command_train_columns.
+// Nine questions, four answers each; the run of command_train_columns, in 7.5 seconds, of which it took 3.5
+// to reach 0.9
 static void command_compare_columns(void) {
+    put("run/metrics.csv", "step,seconds,held_out\n0,1.5,0.25\n1,2,0.95\n2,4,0.96\n");
     const Ran* r = RL("compare", in_folder("run"), option("reference", "model"), data, "--num-samples=4",
                       "--max-new-tokens=12", "--eval-examples=9");
-    Evaluation e = evaluated(in_folder("run"), 9, 4);
-    double seconds[2];
-    for (int i = 0; i < 2; i++) seconds[i] = cell("run/metrics.csv", "seconds", i);
+    Evaluation e = evaluated(in_folder("run"));
     ROW(r->out, "pass@1 95%% interv. pass@k 95%% interv. KL length s upd. s");
-    int there = cell("run/metrics.csv", "held_out", 1) >= 0.9;
-    ROW(r->out, "run %.3f %s %.3f %s * %.1f %.1f %s %s", e.pass[0], interval(e.low[0], e.high[0], 3),
-        e.pass[3], interval(e.low[3], e.high[3], 3), e.length, seconds[0] + seconds[1], there ? "2" : "-",
-        there ? "*" : "-");
+    ROW(r->out, "run %.3f %.3f-%.3f %.3f %.3f-%.3f * %.1f 7.5 2 3.5", e.pass[0], e.low[0], e.high[0],
+        e.pass[3], e.low[3], e.high[3], e.length);
+    SAYS(r->out, "k = 4 answers to each of 9 questions.");
     CHECK(e.pass[0] != e.pass[3]);
     evaluation_free(&e);
 }
@@ -458,8 +443,8 @@ static void command_run_story(void) {
     ROW(r->out, "before RL after RL");
     for (int k = 1; k <= 16; k += 15) {
         ROW(r->out, "pass@%d %.3f %.3f", k, a.pass[k - 1], b.pass[k - 1]);
-        ROW(r->out, "95%% interval %s %s", interval(a.low[k - 1], a.high[k - 1], 3),
-            interval(b.low[k - 1], b.high[k - 1], 3));
+        ROW(r->out, "95%% interval %.3f-%.3f %.3f-%.3f", a.low[k - 1], a.high[k - 1], b.low[k - 1],
+            b.high[k - 1]);
     }
     ROW(r->out, "answers that used the calculator %.3f %.3f", a.tool_rate, b.tool_rate);
     ROW(r->out, "answers in the rewarded format %.3f %.3f", a.format_rate, b.format_rate);
@@ -482,6 +467,20 @@ static void command_run_story(void) {
     CHECK(json_get(result, "total_seconds")->number > json_get(result, "rl_seconds")->number);
     CHECK(file_exists(in_folder("story/rl/metrics.csv")));
     text_free(&text), json_free(result), free(file), evaluation_free(&a), evaluation_free(&b);
+}
+
+// Of 16 words, 9 runs of 8, the last three are other ones: 6 runs are the same.
+static void command_overlap_rows(void) {
+#define ASKS(question) "{\"question\": \"" question "\", \"answer\": \"1\"}\n"
+#define THIRTEEN "bread milk tea salt rice corn beef fish wine soup cake jam ham "
+    put("a.jsonl", ASKS("How far is it?") ASKS("Why?") ASKS(THIRTEEN "figs nuts eggs"));
+    put("b.jsonl", ASKS(THIRTEEN "beer plums oats") ASKS("how far is it"));
+    const Ran* r = RL("overlap", in_folder("a.jsonl"), in_folder("b.jsonl"));
+    SAYS(r->out, "a.jsonl: 3 questions\nB  ");
+    SAYS(r->out, "b.jsonl: 2 questions\n");
+    ROW(r->out, "the same without case, spaces, punctuation 1 50.00%%");
+    SAYS(r->out, "question 2 of B, question 1 of A\n    B     how far is it\n    A     How far is it?\n");
+    SAYS(r->out, "question 1 of B, question 3 of A: 67% of its runs of 8 words\n");
 }
 
 // ---- chapter 2 and the lessons
@@ -535,27 +534,17 @@ static void test_commands(void) {
     model_free(&m);
     put("pair.jsonl", "{\"question\": \"2+2?\", \"chosen\": \"#### 4\", \"rejected\": \"#### 5\"}\n");
     put("held.jsonl", "{\"question\": \"3+3?\", \"chosen\": \"#### 6\", \"rejected\": \"#### 7\"}\n"
+                      "{\"question\": \"3+3?\", \"chosen\": \"#### 7\", \"rejected\": \"#### 6\"}\n"
                       "{\"question\": \"4+4?\", \"chosen\": \"#### 8\", \"rejected\": \"#### 9\"}\n");
     tag = copy_text(option("model-tag", "model"));
     data = copy_text(option("data", "questions.jsonl"));
     before_tag = copy_text(option("compare", "before"));
-    RUN(command_train_columns);
-    RUN(command_train_evaluates_on_eval_data);
-    RUN(command_algos_rows);
-    RUN(command_pairs_file);
-    RUN(command_reward_model_columns);
-    RUN(command_dpo_columns);
-    RUN(command_best_of_n_files);
-    RUN(command_eval_columns);
-    RUN(command_eval_compare_columns);
-    RUN(command_sample_answers);
-    RUN(command_sample_explains);
-    RUN(command_trace_columns);
-    RUN(command_experiments);
-    RUN(command_compare_columns);
-    RUN(command_run_story);
-    RUN(command_thermostat_learns);
-    RUN(command_cartpole_columns);
-    RUN(command_lesson_pages);
+    RUN_ALL(TEST(command_train_columns), TEST(command_train_evaluates_on_eval_data), TEST(command_algos_rows),
+            TEST(command_pairs_file), TEST(command_reward_model_columns), TEST(command_dpo_columns),
+            TEST(command_best_of_n_files), TEST(command_eval_columns), TEST(command_eval_compare_columns),
+            TEST(command_sample_answers), TEST(command_sample_explains), TEST(command_trace_columns),
+            TEST(command_experiments), TEST(command_compare_columns), TEST(command_run_story),
+            TEST(command_overlap_rows), TEST(command_thermostat_learns), TEST(command_cartpole_columns),
+            TEST(command_lesson_pages));
     remove_folder();
 }

@@ -16,13 +16,9 @@ trap 'rm -rf "$dir"' EXIT
 foreign="chat_rl.py torch numpy ctypes pi_ref pi_old s_t a_t r_t y_t p_pi rho_0 y_w y_l r_phi pi_theta
     x_dot x_acc theta_dot sum_t"
 
-result() {  # result NAME FILE: ok when the file of complaints is empty
-    if [ -s "$2" ]; then
-        sed 's/^/  /' "$2"
-        echo "FAIL $1"
-    else
-        echo "ok   $1"
-    fi
+result() {  # result NAME: ok when the file of complaints is empty
+    sed 's/^/  /' "$dir/bad"
+    if [ -s "$dir/bad" ]; then echo "FAIL $1"; else echo "ok   $1"; fi
 }
 
 # ---- what there is: words of the sources without their comments, options of each command, targets, files
@@ -39,24 +35,22 @@ code() {
         print line
     }' "$@"
 }
-for f in rl.c train_gpt.c data/*.c tests/*.c tests/*.h docs/*.c docs/*.h; do
-    [ -f "$f" ] && code "$f"
-done > "$dir/code"
+options() { grep -oE -- '--[a-z][a-z0-9-]*' | sort -u | sed "s/^/option $1 /"; }
+for f in rl.c train_gpt.c data/*.c tests/*.c tests/*.h docs/*.c docs/*.h; do code "$f"; done > "$dir/code"
 {
     tr -c 'A-Za-z0-9_' '\n' < "$dir/code" | grep '^[A-Za-z_]' | sort -u | sed 's/^/word /'
-    for w in $foreign; do echo "word $w"; done
+    for w in $foreign; do printf 'word %s\nfile %s\n' "$w" "$w"; done
     sed -n 's/^\([a-z][a-z_0-9]*\):.*/target \1/p' Makefile
     for f in *.c *.md Makefile docs/* docs/recipes/* tests/* tests/*/* data/* .ci/*; do
         [ -e "$f" ] && echo "file $f" && echo "file ${f##*/}"
     done
     grep -oE '[A-Za-z_0-9]+\.(csv|json|jsonl|safetensors|so|html|c)' "$dir/code" Makefile | sed 's/.*:/file /'
-    for w in $foreign; do echo "file $w"; done
     "$rl" --help | awk '/^  [a-z]/ { print $1 }' > "$dir/commands"
     while read -r c; do
         echo "command $c"
-        "$rl" "$c" --help 2>&1 | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u | sed "s/^/option $c /"
+        "$rl" "$c" --help 2>&1 | options "$c"
     done < "$dir/commands"
-    "$train_gpt" --help 2>&1 | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u | sed 's/^/option train_gpt /'
+    "$train_gpt" --help 2>&1 | options train_gpt
     "$rl" lesson --help | awk '$1 ~ /^[0-9]+$/ { print "lesson", $1 }'
     echo "lesson all"
     "$rl" lesson chain > /dev/null 2>&1 && echo "lesson chain"
@@ -83,9 +77,8 @@ awk -F '\t' -v known="$dir/known" '
     function options(words, n, command,   i, o) {         # every --option of the command line
         for (i = 1; i <= n; i++) {
             o = words[i]
-            if (o !~ /^--[a-z]/) continue
             sub(/=.*/, "", o)
-            if (o == "--help" || ("option " command " " o) in has) continue
+            if (o !~ /^--[a-z]/ || o == "--help" || ("option " command " " o) in has) continue
             bad("option " o " of " command " in")
         }
     }
@@ -119,7 +112,7 @@ awk -F '\t' -v known="$dir/known" '
         }
     }' "$dir/said" > "$dir/bad"
 [ -s "$dir/said" ] || echo "no backticks were found" > "$dir/bad"
-result docs_names_exist "$dir/bad"
+result docs_names_exist
 
 # ---- links between the pages
 for f in README.md docs/*.md; do
@@ -128,26 +121,20 @@ for f in README.md docs/*.md; do
         [ -e "$(dirname "$f")/$to" ] || echo "$f:$line: no file $to"
     done
 done > "$dir/bad"
-result docs_links_lead_somewhere "$dir/bad"
+result docs_links_lead_somewhere
 
 # ---- claims and exercises: each number is in the index, and no other
-numbers() {  # numbers WORD: those behind "Claims" or "Exercises" in the index
-    grep -oE "$1 [0-9][0-9, ]*" docs/index.md | tr -c '0-9\n' ' ' | tr -s ' ' '\n' | grep . | sort -un
+same_numbers() {  # same_numbers WORD FILE: the file's numbers on stdin are those behind WORD in the index
+    sort -un > "$dir/numbers"
+    grep -oE "$1s? [0-9][0-9, ]*" docs/index.md | tr -c '0-9\n' ' ' | tr -s ' ' '\n' | grep . | sort -un |
+        diff "$dir/numbers" - | sed -n -e "s|^<|in $2, not in docs/index.md: $1|p" \
+            -e "s|^>|in docs/index.md, not in $2: $1|p"
 }
 {
-    sed -n 's/^| *\([0-9][0-9]*\) |.*/\1/p' docs/claims.md | sort -un > "$dir/claims"
-    numbers '[Cc]laims' > "$dir/cited"
-    diff "$dir/claims" "$dir/cited" | sed -n -e 's/^</in docs\/claims.md, not in docs\/index.md: claim/p' \
-        -e 's/^>/in docs\/index.md, not in docs\/claims.md: claim/p'
-    if [ -f docs/exercises.c ]; then
-        grep -oE '^/\* ---- [0-9]+' docs/exercises.c | grep -oE '[0-9]+' | sort -un > "$dir/exercises"
-        numbers Exercises > "$dir/cited"
-        diff "$dir/exercises" "$dir/cited" | sed -n \
-            -e 's/^</in docs\/exercises.c, not in docs\/index.md: exercise/p' \
-            -e 's/^>/in docs\/index.md, not in docs\/exercises.c: exercise/p'
-    fi
+    sed -n 's/^| *\([0-9][0-9]*\) |.*/\1/p' docs/claims.md | same_numbers '[Cc]laim' docs/claims.md
+    grep -oE '^/\* ---- [0-9]+' docs/exercises.c | grep -oE '[0-9]+' | same_numbers Exercise docs/exercises.c
 } > "$dir/bad"
-result docs_claims_and_exercises "$dir/bad"
+result docs_claims_and_exercises
 
 # ---- the Chinese titles and Take aways: a block for each lesson, in their order, with the English that the
 # lesson prints, and lines that fit a terminal (in UTF-8 a character of three bytes is two columns wide)
@@ -170,7 +157,7 @@ awk 'function end() { if (name && (title != 1 || !take)) print name ": not one t
          if (columns > 80) print "line " NR " has " columns " columns"
      }
      END { end() }' docs/lessons.zh.txt >> "$dir/bad"
-result docs_chinese_lessons "$dir/bad"
+result docs_chinese_lessons
 
 # ---- what docs/README.zh.md shows as printed: lessons by running them, the rest as README.md shows it
 awk -v rl="$rl" '
@@ -189,7 +176,7 @@ awk -v rl="$rl" '
         if (i > count) print FILENAME ":" NR ": not printed: " $0
         else at = i
     }' docs/README.zh.md > "$dir/bad"
-result docs_shown_is_printed "$dir/bad"
+result docs_shown_is_printed
 
 # ---- the headings of the documents, and what is quoted from them
 if [ -z "$(ls "$seeds"/*.txt 2>/dev/null)" ]; then
@@ -219,18 +206,14 @@ for f in "$seeds"/*.txt; do
             }
         }' "$f"
 done > "$dir/headings"
-count=$(wc -l < "$dir/headings")
-[ "$count" -ge 70 ] || echo "only $count headings were found" > "$dir/few"
 sed -n '/^## D1/,/^## Back/s/^### //p' docs/index.md > "$dir/indexed"
-{
-    cat "$dir/few" 2>/dev/null
-    diff "$dir/headings" "$dir/indexed" | sed -n -e 's/^</not in docs\/index.md, or not in its place:/p' \
-        -e 's/^>/no heading of the documents, or not in its place:/p'
-} > "$dir/bad"
-result docs_headings "$dir/bad"
+diff "$dir/headings" "$dir/indexed" | sed -n -e 's/^</not in docs\/index.md, or not in its place:/p' \
+    -e 's/^>/no heading of the documents, or not in its place:/p' > "$dir/bad"
+[ "$(wc -l < "$dir/headings")" -ge 70 ] || echo "too few headings were found" >> "$dir/bad"
+result docs_headings
 
 cat "$seeds"/*.txt > "$dir/documents"
 sed -n 's/^> //p' docs/index.md | while read -r quoted; do
     grep -qF -- "$quoted" "$dir/documents" || echo "not in the documents: $quoted"
 done > "$dir/bad"
-result docs_quotations "$dir/bad"
+result docs_quotations

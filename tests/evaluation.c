@@ -1,27 +1,25 @@
 // Chapter 11: intervals of pass@k, the majority vote, two models on the same questions; the plot.
 
 // n answers to each question, of which right[i] are right; these say "1" and the others "0".
-static Evaluation counted(const int* right, int questions, int n) {
+#define COUNTED(n, ...) counted(n, (const int[]){__VA_ARGS__}, sizeof(const int[]){__VA_ARGS__} / sizeof(int))
+static Evaluation counted(int n, const int* right, size_t questions) {
     Evaluation e = evaluation_new(n);
-    const char** answers = allocate((size_t)n, sizeof(char*));
-    int* correct = allocate((size_t)n, sizeof(int));
-    for (int i = 0; i < questions; i++) {
-        for (int k = 0; k < n; k++) {
-            answers[k] = k < right[i] ? "1" : "0";
-            correct[k] = k < right[i];
-        }
+    for (size_t i = 0; i < questions; i++) {
+        const char* answers[8];
+        int correct[8];
+        for (int k = 0; k < n; k++) answers[k] = (correct[k] = k < right[i]) ? "1" : "0";
         evaluation_add(&e, answers, correct, n);
     }
     evaluation_finish(&e);
-    free(answers), free(correct);
     return e;
 }
 
-// middle +- half
-static void check_interval(double low, double high, double middle, double half, double tolerance) {
-    CHECK_NEAR(low, middle - half, tolerance);
-    CHECK_NEAR(high, middle + half, tolerance);
-}
+// low = middle - half, high = middle + half
+#define CHECK_INTERVAL(low, high, middle, half, tolerance)                                 \
+    do {                                                                                   \
+        CHECK_NEAR(low, (middle) - (half), tolerance);                                     \
+        CHECK_NEAR(high, (middle) + (half), tolerance);                                    \
+    } while (0)
 
 // ---- intervals
 
@@ -34,12 +32,11 @@ static void every_pass_at_k_has_an_interval(void) {
     //   pass@2: 1, 1, 0, 1; mean 3/4, variance (3/16 + 9/16) / 3 = 1/4, flips = (3/16) / (1/16) = 3.
     //           middle = (3/4 + z^2/6) / (1 + z^2/3) = 1.3902667 / 2.2805333 = 0.6096235
     //           half   = 1.96 / 2.2805333 * sqrt(1/16 + z^2/36) = 0.8594481 * sqrt(0.1692111) = 0.3535363
-    static const int right[4] = {2, 1, 0, 1};
-    Evaluation e = counted(right, 4, 2);
+    Evaluation e = COUNTED(2, 2, 1, 0, 1);
     CHECK_NEAR(e.pass[0], 0.5, 1e-15);
-    check_interval(e.low[0], e.high[0], 0.5, 0.312387, 1e-6);
+    CHECK_INTERVAL(e.low[0], e.high[0], 0.5, 0.312387, 1e-6);
     CHECK_NEAR(e.pass[1], 0.75, 1e-15);
-    check_interval(e.low[1], e.high[1], 0.6096235, 0.3535363, 1e-6);
+    CHECK_INTERVAL(e.low[1], e.high[1], 0.6096235, 0.3535363, 1e-6);
     // The vote of one is pass@1; that of two, where a tie goes to the first answer, here a right one, pass@2.
     for (int i = 0; i < 2; i++) {
         CHECK_NEAR(e.vote[i], e.pass[i], 1e-15);
@@ -54,9 +51,8 @@ static void all_or_nothing_is_no_certainty(void) {
     // 16 questions that always and never pass: the ends are Wilson's n / (n + z^2) and z^2 / (n + z^2), for
     // every k. 16 / 19.8416 = 0.806387
     for (int right = 0; right <= 8; right += 8) {
-        int all[16];
-        for (int i = 0; i < 16; i++) all[i] = right;
-        Evaluation e = counted(all, 16, 8);
+        const int r = right;
+        Evaluation e = COUNTED(8, r, r, r, r, r, r, r, r, r, r, r, r, r, r, r, r);
         for (int k = 0; k < 8; k++) {
             CHECK_NEAR(right ? e.low[k] : 1.0 - e.high[k], 0.806387, 1e-6);
             CHECK_NEAR(right ? 1.0 - e.high[k] : e.low[k], 0.0, 1e-12);
@@ -149,7 +145,7 @@ static void a_question_is_added(void) {
 static void a_vote_needs_whole_groups(void) {
     // Two right of three answers, then one: two groups would need four, so the vote of 2 has one group, and
     // the vote of 3 goes to the majority: 1 and 0.
-    Evaluation e = counted((const int[]){2, 1}, 2, 3);
+    Evaluation e = COUNTED(3, 2, 1);
     CHECK(e.vote[1] == 1.0 && e.vote[2] == 0.5);
     evaluation_free(&e);
 }
@@ -167,9 +163,8 @@ static void difference_on_the_same_questions(void) {
     //         1/4 - sqrt(0.1403765 - 2 x 0.5773503 x 0.1850536 + 0.2439499) = 1/4 - 0.4130919
     //   high: c = 0.3746685, d = 1/4 - 0.0368401 = 0.2131599
     //         1/4 + sqrt(0.1403765 - 2 x 0.5773503 x 0.0798643 + 0.0454371) = 1/4 + 0.3059319
-    static const int one[4] = {1, 0, 0, 0}, two[4] = {1, 1, 0, 0};
     double low, high;
-    Evaluation before = counted(one, 4, 1), after = counted(two, 4, 1);
+    Evaluation before = COUNTED(1, 1, 0, 0, 0), after = COUNTED(1, 1, 1, 0, 0), best = COUNTED(1, 1, 1, 1, 1);
     CHECK_NEAR(pass_difference(&low, &high, &before, &after, 1), 0.25, 1e-15);
     CHECK_NEAR(low, 0.25 - 0.4130919, 2e-6);
     CHECK_NEAR(high, 0.25 + 0.3059319, 2e-6);
@@ -180,11 +175,9 @@ static void difference_on_the_same_questions(void) {
     // A model against itself: r = 1, and of the errors |a - b| = 0.4939128 - 0.2131599 is left. If it solves
     // everything there is no correlation, and 0 is still not certain: b = 0, a = 1 - 4 / (4 + z^2) = 0.4899.
     CHECK(pass_difference(&low, &high, &before, &before, 1) == 0.0);
-    check_interval(low, high, 0.0, 0.2807529, 2e-6);
-    static const int all[4] = {1, 1, 1, 1};
-    Evaluation best = counted(all, 4, 1);
+    CHECK_INTERVAL(low, high, 0.0, 0.2807529, 2e-6);
     CHECK(pass_difference(&low, &high, &best, &best, 1) == 0.0);
-    check_interval(low, high, 0.0, 0.4899, 1e-6);
+    CHECK_INTERVAL(low, high, 0.0, 0.4899, 1e-6);
     CHECK(pass_difference(&low, &high, &before, &best, 1) == 0.75);   // nor where one of two solves all
     CHECK_NEAR(low, 0.75 - hypot(0.4899, before.high[0] - 0.25), 1e-6);
     evaluation_free(&before), evaluation_free(&after), evaluation_free(&best);
@@ -194,28 +187,23 @@ static void surer_than_coins_is_nobody(void) {
     // Three questions with 2, 1, 2 of 4 answers right. pass@1, 5/12, keeps the variance of the shares,
     // 1/48: flips = 35/144 / (1/144) = 35, 1 + z^2/35 = 1.1097600, middle (0.4166667 + 0.0548800) / 1.1097600
     // = 0.4249087, half 1.96 / 1.1097600 sqrt(0.2430556 / 35 + z^2/4900) = 1.7661477 sqrt(0.0077284)
-    static const int right[3] = {2, 1, 2};
-    Evaluation e = counted(right, 3, 4);
-    check_interval(e.low[0], e.high[0], 0.4249087, 0.1552648, 1e-6);
+    Evaluation e = COUNTED(4, 2, 1, 2);
+    CHECK_INTERVAL(e.low[0], e.high[0], 0.4249087, 0.1552648, 1e-6);
     // pass@2 is 5/6, 1/2, 5/6: mean 13/18, variance 1/27, less than 65/648 of two coin flips each. 6 flips:
     //   1 + z^2/6 = 1.6402667; middle (0.7222222 + 0.3201333) / 1.6402667 = 0.6354793
     //   half 1.96 / 1.6402667 sqrt(0.2006173 / 6 + z^2/144) = 1.1949276 sqrt(0.0601140) = 0.2929742
-    check_interval(e.low[1], e.high[1], 0.6354793, 0.2929742, 1e-6);
+    CHECK_INTERVAL(e.low[1], e.high[1], 0.6354793, 0.2929742, 1e-6);
     evaluation_free(&e);
 }
 
 static void who_solved_what(void) {
-    // 40 questions: before solves every 4th, after every 2nd: 10 both, 10 only after, 20 neither
-    int quarter[40], half[40], solved[4];
-    for (int i = 0; i < 40; i++) {
-        quarter[i] = i % 4 ? 0 : 2;
-        half[i] = i % 2 ? 0 : 8;
-    }
-    Evaluation a = counted(quarter, 40, 8), b = counted(half, 40, 8);
+    // before solves every 4th, after every 2nd of 8: 2 both, 2 only after, 4 neither
+    int solved[4];
+    Evaluation a = COUNTED(8, 2, 0, 0, 0, 2, 0, 0, 0), b = COUNTED(8, 8, 0, 8, 0, 8, 0, 8, 0);
     count_solved(solved, &a, &b);
-    CHECK(solved[0] == 20 && solved[1] == 0 && solved[2] == 10 && solved[3] == 10);
+    CHECK(solved[0] == 4 && solved[1] == 0 && solved[2] == 2 && solved[3] == 2);
     count_solved(solved, &b, &a);
-    CHECK(solved[0] == 20 && solved[1] == 10 && solved[2] == 0 && solved[3] == 10);
+    CHECK(solved[0] == 4 && solved[1] == 2 && solved[2] == 0 && solved[3] == 2);
     evaluation_free(&a), evaluation_free(&b);
 }
 
@@ -223,19 +211,18 @@ static void the_table_for_programs(void) {
     // Two questions, two answers each, of which 2 and 0 are right: pass@1 = pass@2 = 1/2. Variance 1/2, worth
     // (1/4) / (1/4) = 1 flip: 1/2 +- z / (1 + z^2) sqrt(1/4 + z^2/4) = 1/2 +- 1.96 / (2 sqrt(4.8416)) =
     // 1/2 +- 0.445381.
-    Evaluation e = counted((const int[]){2, 0}, 2, 2);
+    Evaluation e = COUNTED(2, 2, 0);
     Text csv = {0};
     append_evaluation(&csv, &e, NULL);
     CHECK_TEXT(csv.data, "k,pass_at_k,low,high,vote,vote_low,vote_high,no_vote,tokens\n"
                          "1,0.5,0.0546191,0.945381,0.5,0.0546191,0.945381,0,0\n"
                          "2,0.5,0.0546191,0.945381,0.5,0.0546191,0.945381,0,0\n");
     text_free(&csv);
-    // Against itself: r = 1, and of the errors |a - b| = 0 is left.
     append_evaluation(&csv, &e, &e);
-    // (y - low and high - x may round differently, by one unit of 0.4.)
     const char* last = strstr(csv.data, "\n2,");
     double low, high;
     CHECK(last && strstr(last, ",0.5,0.0546191,0.945381,0,"));
+    // Against itself: r = 1, and of the errors |a - b| = 0 is left (rounded, by one unit of 0.4).
     CHECK(pass_difference(&low, &high, &e, &e, 2) == 0.0 && high >= low);
     CHECK_NEAR(high - low, 0.0, 2e-16);
     text_free(&csv), evaluation_free(&e);

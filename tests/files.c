@@ -7,6 +7,7 @@
 #define _XOPEN_SOURCE 700
 #define _DARWIN_C_SOURCE
 #include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,8 +15,31 @@
 // Four calls of train_gpt.c come here: exit(), so that one process can try thousands of endings; isatty(),
 // which progress() asks once per update: there the test presses Ctrl-C; fsync(), only counted; rename(), to
 // be killed at.
-_Noreturn static void end_here(int status);
-static int press_here(int file), flush_here(int file), rename_here(const char* from, const char* to);
+static int in_child, trapping;
+static int trapped;                  // the status with which fail() wanted to end, 0 = it did not want to
+static jmp_buf trap;
+static int press_at, updates_seen;   // Ctrl-C comes during update number press_at = 1, 2, ...; 0 = never
+static int flushes, renames;
+static int kill_at;                  // the process dies before rename number kill_at = 1, 2, ...; 0 = never
+
+_Noreturn static void end_here(int status) {
+    trapped = status;
+    if (trapping) longjmp(trap, 1);
+    fflush(NULL);
+    if (in_child) _exit(status);     // no leak report: whoever fails leaves its memory to the system
+    exit(status);
+}
+
+static int press_here(int file) {
+    if (file == 2 && ++updates_seen == press_at) raise(SIGINT);
+    return 0;
+}
+
+static int flush_here(int file) { return flushes++, file < 0; }
+static int rename_here(const char* from, const char* to) {
+    if (++renames == kill_at) _exit(137);
+    return rename(from, to);
+}
 #define exit(status) end_here(status)
 #define isatty(file) press_here(file)
 #define fsync(file) flush_here(file)
@@ -31,61 +55,47 @@ static int press_here(int file), flush_here(int file), rename_here(const char* f
 #include <ftw.h>
 #include <sys/wait.h>
 #include "check.h"
+#define COUNT(array) (int)(sizeof(array) / sizeof *(array))
 
 // ---- tools: endings, folders, small models
 
-static int in_child, trapping;
-static int trapped;   // the status with which fail() wanted to end, 0 = it did not want to
-static jmp_buf trap;
-
-_Noreturn static void end_here(int status) {
-    trapped = status;
-    if (trapping) longjmp(trap, 1);
+static pid_t begin_child(void) {     // as fork()
     fflush(NULL);
-    if (in_child) _exit(status);   // no leak report: whoever fails leaves its memory to the system
-    exit(status);
+    pid_t child = fork();
+    if (child < 0) abort();
+    in_child |= child == 0;
+    return child;
 }
 
-static int press_at, updates_seen;   // Ctrl-C comes during update number press_at = 1, 2, ...; 0 = never
-static int press_here(int file) {
-    if (file == 2 && ++updates_seen == press_at) raise(SIGINT);
-    return 0;
+static int status_of(pid_t child) {  // 1000 + signal if it was killed
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-static int flushes, renames;
-static int kill_at;   // the process dies before rename number kill_at = 1, 2, ...; 0 = never
-static int flush_here(int file) { return flushes++, file < 0; }
-static int rename_here(const char* from, const char* to) {
-    if (++renames == kill_at) _exit(137);
-    return rename(from, to);
-}
-
-// What became of action(argument) in a process of its own: its status (1000 + signal if killed), its stderr.
+// What became of action(argument) in a process of its own: its status, its stderr.
 typedef struct { int status; char said[10000]; } Ending;
+static int aloud;                    // 1 = what it prints stands in Ending.said, too
 
 static Ending ending_of(void (*action)(const char*), const char* argument) {
     Ending e = {0, ""};
-    int ends[2], status;
-    size_t length = 0;
-    fflush(NULL);
+    int ends[2];
     if (pipe(ends)) abort();
-    pid_t child = fork();
-    if (child < 0) abort();
+    pid_t child = begin_child();
     if (child == 0) {
-        in_child = 1;
         dup2(ends[1], 2), close(ends[0]), close(ends[1]);
-        if (!freopen("/dev/null", "w", stdout)) _exit(99);
+        if (aloud) dup2(2, 1), setvbuf(stdout, NULL, _IONBF,
+                                       0);   // run_training() ends without emptying a buffer
+        else if (!freopen("/dev/null", "w", stdout)) _exit(99);
         action(argument);
         fflush(NULL);
         _exit(0);
     }
     close(ends[1]);
-    for (ssize_t n; (n = read(ends[0], e.said + length, sizeof e.said - 1 - length)) > 0;)
-        length += (size_t)n;
-    e.said[length] = 0;
-    close(ends[0]);
-    waitpid(child, &status, 0);
-    e.status = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+    FILE* said = fdopen(ends[0], "r");
+    e.said[fread(e.said, 1, sizeof e.said - 1, said)] = 0;
+    fclose(said);
+    e.status = status_of(child);
     return e;
 }
 
@@ -96,43 +106,29 @@ static int is_sentence(const char* said) {
 }
 
 // action(argument) must end with this status and a sentence that contains these words
-#define ENDS(action, argument, status, words) \
-    expect_ending(__LINE__, #action, action, argument, status, words)
-static void expect_ending(int line, const char* name, void (*action)(const char*), const char* argument,
-                          int status, const char* words) {
+#define ENDS(action, argument, status, words) check_ending(__LINE__, action, argument, status, words)
+static void check_ending(int line, void (*action)(const char*), const char* argument, int status,
+                         const char* words) {
     Ending e = ending_of(action, argument);
     if (e.status == status && (status == 0 || (is_sentence(e.said) && strstr(e.said, words)))) return;
     check_broken++;
-    printf("  %s:%d: %s(\"%.300s\")\n", __FILE__, line, name, argument);
+    printf("  %s:%d: \"%.300s\"\n", __FILE__, line, argument);
     printf("    ended with status %d, expected %d and \"%s\"; it said: %s\n", e.status, status, words,
            *e.said ? e.said : "nothing\n");
 }
 
-// action(argument) within this process: the status of its fail(), or 0 when it returned
-static int trapped_status(void (*action)(const char*), const char* argument) {
-    trapped = 0;
-    trapping = 1;
-    if (setjmp(trap) == 0) action(argument);
-    trapping = 0;
-    return trapped;
-}
-
 // A test in a process of its own: what fail() leaves in memory there is no leak.
 static void apart(void (*test)(void)) {
-    int status = 0;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child < 0) abort();
+    pid_t child = begin_child();
     if (child == 0) {
-        in_child = 1;
         test();
         fflush(NULL);
         _exit(check_broken != 0);
     }
-    waitpid(child, &status, 0);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK(status_of(child) == 0);
 }
-static char root[PATH_SIZE];   // the folder of this test, removed at the end
+
+static char root[PATH_SIZE];         // the folder of this test, removed at the end
 
 static int remove_entry(const char* path, const struct stat* info, int type, struct FTW* place) {
     (void)info, (void)type, (void)place;
@@ -149,12 +145,20 @@ static const char* in_root(const char* name) {
     return path[next];
 }
 
-static void put_file(const char* path, const char* data, size_t size) {
-    FILE* file = fopen(path, "wb");
-    if (!file || fwrite(data, 1, size, file) != size || fclose(file))
-        printf("  cannot write %s\n", path), abort();
+static void write_bytes(const char* path, const char* how, const char* data, size_t size) {
+    FILE* file = fopen(path, how);
+    if (!file || fwrite(data, 1, size, file) != size || fclose(file)) abort();
 }
+static void put_file(const char* path, const char* data, size_t size) { write_bytes(path, "wb", data, size); }
 static void put_text(const char* path, const char* text) { put_file(path, text, strlen(text)); }
+static void put_back(const char* path, Text* was) {
+    put_file(path, was->data, was->length);
+    text_free(was);
+}
+static void copy_file(const char* to, const char* from) {
+    Text text = read_file(from);
+    put_back(to, &text);
+}
 
 // the first `from` in text becomes `to`
 static Text replaced(const Text* text, const char* from, const char* to) {
@@ -174,56 +178,38 @@ static Text replaced(const Text* text, const char* from, const char* to) {
 // In a file the first `from` becomes `to`. Returns what it was, for put_back().
 static Text edit(const char* path, const char* from, const char* to) {
     Text was = read_file(path), now = replaced(&was, from, to);
-    put_file(path, now.data, now.length);
-    text_free(&now);
+    put_back(path, &now);
     return was;
 }
-static void put_back(const char* path, Text* was) {
-    put_file(path, was->data, was->length);
-    text_free(was);
+
+static int is_visible(const struct dirent* entry) { return entry->d_name[0] != '.'; }
+static int is_part(const struct dirent* entry) {
+    return strstr(entry->d_name, ".tmp") || !strncmp(entry->d_name, ".sav", 4);
 }
 
 // Names and contents of all files in a folder, in order of name: two equal pictures are two equal folders.
-static Text picture(const char* folder) {
+static Text picture_of(const char* folder, int (*wanted)(const struct dirent*)) {
     Text out = {0};
     struct dirent** entry = NULL;
-    int n = scandir(folder, &entry, NULL, alphasort);
+    int n = scandir(folder, &entry, wanted, alphasort);
     text_append(&out, "", 0);
     for (int i = 0; i < n; i++) {
         char path[PATH_SIZE];
-        if (entry[i]->d_name[0] != '.') {
-            join_path(path, folder, entry[i]->d_name);
-            Text content = read_file(path);
-            text_printf(&out, "%s: %zu\n", entry[i]->d_name, content.length);
-            text_append(&out, content.data, content.length);
-            text_free(&content);
-        }
-        free(entry[i]);
+        struct stat info;
+        join_path(path, folder, entry[i]->d_name);
+        Text content = {0};
+        if (stat(path, &info) == 0 && S_ISREG(info.st_mode)) content = read_file(path);
+        text_printf(&out, "%s: %zu\n", entry[i]->d_name, content.length);
+        text_append(&out, content.data, content.length);
+        text_free(&content), free(entry[i]);
     }
     free(entry);
     return out;
 }
+static Text picture(const char* folder) { return picture_of(folder, is_visible); }
 
 static int same_text(const Text* a, const Text* b) {
     return a->length == b->length && !memcmp(a->data, b->data, a->length);
-}
-
-static void copy_file(const char* to, const char* from) {
-    Text text = read_file(from);
-    put_file(to, text.data, text.length);
-    text_free(&text);
-}
-
-static int holds_parts(const char* folder) {
-    struct dirent** entry = NULL;
-    int found = 0, n = scandir(folder, &entry, NULL, alphasort);
-    for (int i = 0; i < n; i++) {
-        found |= strstr(entry[i]->d_name, ".tmp") || !strncmp(entry[i]->d_name, ".save", 5) ||
-                 !strcmp(entry[i]->d_name, ".saving");
-        free(entry[i]);
-    }
-    free(entry);
-    return found;
 }
 
 // does a folder hold what was held there before?
@@ -234,16 +220,23 @@ static int is_still(const char* folder, const Text* before) {
     return same;
 }
 
+// Is anything left of a save that was not finished?
+static int holds_parts(const char* folder) {
+    Text parts = picture_of(folder, is_part);
+    int found = parts.length > 0;
+    text_free(&parts);
+    return found;
+}
+
+#define MODEL "model.safetensors"
+#define MOMENTS "optimizer.safetensors"
+#define CONFIG "config.json"
+#define STATE "trainer_state.json"
+#define WORDS "tokenizer_config.json"
+
 // the smallest model that there is, and one in which no two sizes are the same
 static const Config smallest = {3, 4, 1, 2, 1, 1, 2, 2, 1, 10000.0f, 1e-6f, 0};
 static const Config crooked = {11, 16, 2, 6, 2, 1, 4, 10, 0, 500.0f, 1e-5f, 0};
-
-static void fill_with_noise(Weights* w, uint64_t seed) {
-    Rng rng = {seed};
-    for (size_t i = 0; i < w->count; i++) w->memory[i] = (float)random_normal(&rng);
-}
-
-static int with_value;   // 1 = the checkpoints that are made and read have a value model too
 
 static Config value_config(const Config* policy) {
     Config c = *policy;
@@ -251,15 +244,24 @@ static Config value_config(const Config* policy) {
     return c;
 }
 
+static void fill_with_noise(Weights* w, uint64_t seed) {
+    Rng rng = {seed};
+    for (size_t i = 0; i < w->count; i++) w->memory[i] = (float)random_normal(&rng);
+}
+
+static int same_weights(const Weights* a, const Weights* b) {
+    return a->count == b->count && !memcmp(a->memory, b->memory, a->count * sizeof(float));
+}
+
+static int with_value;               // 1 = the checkpoints that are made and read have a value model too
+
 // a checkpoint after `step` updates of a model, with moments and a trainer_state.json; all numbers are noise
 static void make_checkpoint(const char* folder, const Config* c, uint64_t seed, long step) {
     Config vc = value_config(c);
     Model m = model_new(*c), v = model_new(vc);
     Optimizer o = optimizer_new(c), vo = optimizer_new(&vc);
-    fill_with_noise(&m.weights, seed);
-    fill_with_noise(&o.first, seed + 1), fill_with_noise(&o.second, seed + 2);
-    fill_with_noise(&v.weights, seed + 3);
-    fill_with_noise(&vo.first, seed + 4), fill_with_noise(&vo.second, seed + 5);
+    Weights* all[] = {&m.weights, &o.first, &o.second, &v.weights, &vo.first, &vo.second};
+    for (int i = 0; i < 6; i++) fill_with_noise(all[i], seed + (uint64_t)i);
     vo.step = step;
     int n = 7;
     Option options[] = {{"n", OPTION_INT, &n, 0, 100, "", 1, 0}, {0}};
@@ -289,6 +291,13 @@ static void load_all(const char* folder) {
     optimizer_free(&o), model_free(&m);
 }
 
+static void load_only(const char* folder) {
+    Model m = load_model(folder);
+    model_free(&m);
+}
+
+static Json* json_read_file(const char* path) { return json_read_stream(fopen(path, "rb"), path); }
+
 // ---- text and tokens
 
 static void any_bytes_come_back(void) {
@@ -304,19 +313,8 @@ static void any_bytes_come_back(void) {
     tokens_free(&t), text_free(&back);
 }
 
-static void text_never_becomes_a_special_token(void) {
-    const char* text = "<|bos|><|user_end|><|assistant_start|><|python_start|>1<|python_end|> \xC4\x80";
-    Tokens t = {0};
+static void names_of_special_tokens(void) {
     Text back = {0};
-    render_conversation(&t, text, text);
-    int special = 0;
-    for (int i = 0; i < t.length; i++) special += t.ids[i] >= 256;
-    CHECK(special == 5);   // bos, user_start, user_end, assistant_start, assistant_end
-    CHECK(t.length == 5 + 2 * (int)strlen(text));
-    decode_tokens(&back, t.ids + 2, (int)strlen(text), 1);
-    CHECK_TEXT(back.data, text);
-    tokens_free(&t), text_free(&back);
-    CHECK(VOCAB_SIZE == 265 && BOS == 256 && ASSISTANT_END == 260 && OUTPUT_END == 264);
     int ids[] = {BOS, 'a', OUTPUT_END, 'b'};
     decode_tokens(&back, ids, 4, 1);
     CHECK_TEXT(back.data, "<|bos|>a<|output_end|>b");
@@ -324,38 +322,21 @@ static void text_never_becomes_a_special_token(void) {
     decode_tokens(&back, ids, 4, 0);
     CHECK_TEXT(back.data, "ab");
     text_free(&back);
+    CHECK(VOCAB_SIZE == 265 && BOS == 256 && ASSISTANT_END == 260 && OUTPUT_END == 264);
 }
 
-// D1's conversation: the user's words and the tool's output are given (0), the assistant decides (1).
-static void the_mask_of_a_call(void) {
-    static const struct { int id, mask; } expected[] = {
-        {BOS, 0}, {USER_START, 0}, {'A', 0}, {'?', 0}, {USER_END, 0}, {ASSISTANT_START, 0},
-        {'4', 1}, {'8', 1}, {'/', 1}, {'2', 1}, {' ', 1}, {'=', 1}, {' ', 1},
-        {PYTHON_START, 1}, {'4', 1}, {'8', 1}, {'/', 1}, {'2', 1}, {PYTHON_END, 1},
-        {OUTPUT_START, 0}, {'2', 0}, {'4', 0}, {OUTPUT_END, 0},
-        {'2', 1}, {'4', 1}, {' ', 1}, {'c', 1}, {'.', 1}, {ASSISTANT_END, 1},
-    };
-    int n = (int)(sizeof expected / sizeof *expected);
-    Tokens t = {0};
-    render_conversation(&t, "A?", "48/2 = <<48/2=24>>24 c.");
-    CHECK(t.length == n);
-    for (int i = 0; i < min_int(n, t.length); i++)
-        CHECK(t.ids[i] == expected[i].id && t.mask[i] == expected[i].mask);
-    tokens_free(&t);
-}
-
-// The assistant's part with [ ] around a call, { } around its output, . for the end. Mask 0 is in { } only.
-static const char* shown(const char* answer) {
+// A conversation with a letter for each special token: ^ begins it, < > are around the question, | is before
+// the answer, [ ] around a call, { } around its output, . at the end. Mask 0 is up to | and in { } only.
+static const char* shown(const char* question, const char* answer) {
     static char text[256];
-    static const char letter[VOCAB_SIZE - 256] = {'?', '?', '?', '?', '.', '[', ']', '{', '}'};
     Tokens t = {0};
-    render_conversation(&t, "q", answer);
-    int n = 0, inside = 0, bad = 0;
-    for (int i = 5; i < t.length && n < 255; i++) {
-        inside |= t.ids[i] == OUTPUT_START;
-        bad |= t.mask[i] != !inside;
-        inside &= t.ids[i] != OUTPUT_END;
-        text[n++] = t.ids[i] < 256 ? (char)t.ids[i] : letter[t.ids[i] - 256];
+    render_conversation(&t, question, answer);
+    int n = 0, given = 1, bad = 0;
+    for (int i = 0; i < t.length && n < 255; i++) {
+        given |= t.ids[i] == OUTPUT_START;
+        bad |= t.mask[i] != !given;
+        given &= t.ids[i] != OUTPUT_END && t.ids[i] != ASSISTANT_START;
+        text[n++] = t.ids[i] < 256 ? (char)t.ids[i] : "^<>|.[]{}"[t.ids[i] - 256];
     }
     text[n] = 0;
     tokens_free(&t);
@@ -364,16 +345,15 @@ static const char* shown(const char* answer) {
 }
 
 // nanochat cuts with re.split(r'(<<[^>]+>>)') and inner.rsplit('=', 1); these are its results.
-static void odd_annotations(void) {
+static void conversations(void) {
     static const char* const cases[][2] = {
         {"no call", "no call."}, {"<<1+1=2>>2 and <<2*3=6>>6\n#### 6", "[1+1]{2}2 and [2*3]{6}6\n#### 6."},
         {"<<1+1=2>><<2+2=4>>", "[1+1]{2}[2+2]{4}."},
         {"<<5>>x", "[5]{}x."},                                  // no '=': a call without an output
         {"<<a=b=c>>x", "[a=b]{c}x."},                           // the last '=' counts
-        {"<<=5>>x", "[]{5}x."}, {"<<5=>>x", "[5]{}x."},
-        {"<<\n1=1>>x", "[\n1]{1}x."},                           // [^>] matches a line end too
+        {"<<=5>>x", "[]{5}x."}, {"<<5=>>x", "[5]{}x."}, {"<<\n1=1>>x", "[\n1]{1}x."},   // [^>] takes \n
         {"<<<1=1>>x", "[<1]{1}x."}, {"<<1=1>>>x", "[1]{1}>x."},
-        {"<<a<<b=1>>x", "[a<<b]{1}x."}, {"<<a<<b=1>>=2>>x", "[a<<b]{1}=2>>x."},   // from the first << on
+        {"<<a<<b=1>>x", "[a<<b]{1}x."}, {"<<a<<b=1>>=2>>x", "[a<<b]{1}=2>>x."},   // from the first <<
         {"<<1+1=2", "<<1+1=2."}, {"<<1+1=2> x", "<<1+1=2> x."}, {"x<<48/2=24>5>>x", "x<<48/2=24>5>>x."},
         {"x<<>>x", "x<<>>x."}, {"<<>><<1=1>>x", "<<>>[1]{1}x."}, {"<<>a<<1=1>>x", "<<>a[1]{1}x."},
         {"1 << 2 and <<1=1>>", "1 [ 2 and <<1]{1}."}, {"<", "<."}, {"<<", "<<."}, {"<<>", "<<>."},
@@ -381,14 +361,21 @@ static void odd_annotations(void) {
         // with >> for a call although its own pattern did not, [1>5]{}. GSM8K has no such line.
         {"<<1>5>>", "<<1>5>>."},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) CHECK_TEXT(shown(cases[i][0]), cases[i][1]);
+    for (int i = 0; i < COUNT(cases); i++) {
+        const char* text = shown("q", cases[i][0]);
+        CHECK(!strncmp(text, "^<q>|", 5));
+        CHECK_TEXT(text + 5, cases[i][1]);
+    }
+    CHECK_TEXT(shown("A?", "48/2 = <<48/2=24>>24 c."), "^<A?>|48/2 = [48/2]{24}24 c..");   // as in D1
+    // no text becomes a special token, neither of the user nor of the assistant
+#define NAMES "<|bos|><|user_end|><|assistant_start|><|python_start|>1<|python_end|> \xC4\x80"
+    CHECK_TEXT(shown(NAMES, NAMES), "^<" NAMES ">|" NAMES ".");
 }
 
 // ---- JSON
 
-static Json* json_read_file(const char* path) { return json_read_stream(fopen(path, "rb"), path); }
-
-// What loading says goes into a file of the child's own, so that thousands of attempts need no process each.
+// action(argument) within this process: the status of its fail(), or 0 when it returned. What it said goes
+// into a file of the child's own, so that thousands of attempts need no process each.
 static int said_file = -1, complaints_to;
 static void catch_stderr(void) {
     complaints_to = dup(2);
@@ -397,14 +384,16 @@ static void catch_stderr(void) {
     dup2(said_file, 2);
 }
 
-// trapped_status(), and what was said
 static int trapped_saying(char said[1000], void (*action)(const char*), const char* argument) {
     if (said_file < 0) catch_stderr();
     if (ftruncate(said_file, 0) || lseek(said_file, 0, SEEK_SET)) abort();
-    int status = trapped_status(action, argument);
+    trapped = 0;
+    trapping = 1;
+    if (setjmp(trap) == 0) action(argument);
+    trapping = 0;
     ssize_t n = pread(said_file, said, 999, 0);
     said[n > 0 ? n : 0] = 0;
-    return status;
+    return trapped;
 }
 
 static size_t parsed_length;
@@ -428,34 +417,44 @@ static const char* verdict_of(const char* text, size_t length) {
 }
 static const char* verdict(const char* text) { return verdict_of(text, strlen(text)); }
 
-// the string of a JSON text that is a string, "" when it is none
-static const char* string_in(const char* text) {
+// the string of a JSON text, or its number with 17 digits
+static const char* value_in(const char* text) {
     static char copy[256];
     Json* j = json_parse(text, strlen(text), "text");
-    snprintf(copy, sizeof copy, "%s", j->type == JSON_STRING ? j->string : "");
+    if (j->type == JSON_NUMBER) snprintf(copy, sizeof copy, "%.17g", j->number);
+    else snprintf(copy, sizeof copy, "%s", j->type == JSON_STRING ? j->string : "neither");
     json_free(j);
     return copy;
 }
 
-static double number_in(const char* text) {
-    Json* j = json_parse(text, strlen(text), "text");
-    double number = j->type == JSON_NUMBER ? j->number : NAN;
-    json_free(j);
-    return number;
-}
-
-static void json_strings(void) {
-    CHECK_TEXT(string_in("\"\""), "");
-    CHECK_TEXT(string_in(" \t\r\n\"a\" "), "a");
-    CHECK_TEXT(string_in("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\""), "\"\\/\b\f\n\r\t");
-    CHECK_TEXT(string_in("\"\\u0041\\u00e9\\u20AC\""), "A\xC3\xA9\xE2\x82\xAC");   // A, e acute, euro
-    // U+1F600: D83D is 0xD800 + 0x3D, DE00 is 0xDC00 + 0x200; 0x10000 + (0x3D << 10) + 0x200 = 0x1F600
-    CHECK_TEXT(string_in("\"\\ud83d\\uDE00\""), "\xF0\x9F\x98\x80");
-    CHECK_TEXT(string_in("\"\\uD800\\uDC00\""), "\xF0\x90\x80\x80");   // U+10000, the first pair
-    CHECK_TEXT(string_in("\"\\uDBFF\\uDFFF\""), "\xF4\x8F\xBF\xBF");   // U+10FFFF, the last
-    CHECK_TEXT(string_in("\"\xE2\x98\x82 \x7F\""), "\xE2\x98\x82 \x7F");   // an umbrella as it is, and DEL
-    CHECK_TEXT(verdict_of("\"\\\0\"", 4), "unknown escape in a string");
-    CHECK_TEXT(verdict_of("\"a\0b\"", 5), "the text ends inside a string");   // a 0 is no part of JSON
+static void json_strings_and_numbers(void) {
+    static const char* const row[][2] = {
+        {"\"\"", ""},
+        {" \t\r\n\"a\" ", "a"},
+        {"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t"},
+        {"\"\\u0041\\u00e9\\u20AC\"", "A\xC3\xA9\xE2\x82\xAC"}, // A, e acute, euro
+        // U+1F600: D83D is 0xD800 + 0x3D, DE00 is 0xDC00 + 0x200; 0x10000 + (0x3D << 10) + 0x200 = 0x1F600
+        {"\"\\ud83d\\uDE00\"", "\xF0\x9F\x98\x80"},
+        {"\"\\uD800\\uDC00\"", "\xF0\x90\x80\x80"},     // U+10000, the first pair
+        {"\"\\uDBFF\\uDFFF\"", "\xF4\x8F\xBF\xBF"},     // U+10FFFF, the last
+        {"\"\xE2\x98\x82 \x7F\"", "\xE2\x98\x82 \x7F"}, // an umbrella, and DEL
+        {"0", "0"}, {"-0", "-0"}, {"10", "10"}, {"-12.50", "-12.5"}, {"1e3", "1000"}, {"1E+3", "1000"},
+        {"25e-2", "0.25"}, {"0.0e0", "0"}, {"1e999", "inf"}, {"9007199254740991", "9007199254740991"},
+        {"0.1000000000000000055511151231257827021181583404541015625", "0.10000000000000001"},
+    };
+    static const char* const wrong[] = {
+        "01", "-", "+1", ".5", "1.", "1.e3", "1e", "1e+", "-.5", "--1", "0x10", "1_000",
+        "NaN", "nan", "Infinity", "-Infinity", "1,5", "1 2", "1a", "\xD9\xA1",
+    };
+    for (int i = 0; i < COUNT(row); i++) CHECK_TEXT(value_in(row[i][0]), row[i][1]);
+    for (int i = 0; i < COUNT(wrong); i++)
+        if (!strcmp(verdict(wrong[i]), "accepted")) BROKEN("%s is accepted\n", wrong[i]);
+    char digits[500];   // RFC 8259 sets no limit to the number of digits
+    memset(digits, '3', 499), digits[499] = 0;
+    CHECK_TEXT(value_in(digits), "inf");
+    CHECK_NEAR(atof(value_in(digits + 299)) / 1e199, 10.0 / 3.0, 1e-12);
+    digits[1] = '.';
+    CHECK_TEXT(value_in(digits), "3.3333333333333335");
 }
 
 // what is said of texts, and the texts of which it is said
@@ -463,15 +462,13 @@ static void json_verdicts(void) {
     static const struct { const char *words, *texts[8]; } row[] = {
         {"half of a surrogate pair", {"\"\\ud83d\"", "\"\\ud83dx\"", "\"\\ud83d\\n\"", "\"\\ud83d\\u0041\"",
                                       "\"\\ud83d\\ud83d\"", "\"\\ude00\"", "\"\\ude00\\ud83d\""}},
-        {"\\u needs four hexadecimal digits",
-         {"\"\\ud83d\\u12\"", "\"\\u00g0\"", "\"\\u+041\"", "\"\\u004"}},
+        {"\\u needs four hexadecimal digits", {"\"\\ud83d\\u12\"", "\"\\u00g0\"", "\"\\u+041\"", "\"\\u004"}},
         {"unknown escape in a string", {"\"\\x41\""}},
         {"a zero character in a string", {"\"\\u0000\""}},
         {"a control character or a line's end in a string", {"\"a\tb\"", "\"a\nb\""}},
         {"the text ends inside a string", {"\"abc"}},
         // an overlong zero, a surrogate, two bytes of three, Latin-1
-        {"invalid UTF-8 in a string",
-         {"\"\xC0\x80\"", "\"\xED\xA0\x80\"", "\"\xE2\x82\"", "\"Fran\xE7" "ais\""}},
+        {"invalid UTF-8 in a string", {"\"\xC0\x80\"", "\"\xED\xA0\x80\"", "\"\xE2\x82\"", "\"a\xE7 b\""}},
         // RFC 8259, 8.1: no byte order mark
         {"a value was expected", {"'abc'", "nul", "True", "[1,]", "[,1]", "{\"a\":}", "\xEF\xBB\xBF{}"}},
         {"the text ends too early", {"", "  \n", "[1"}},
@@ -480,48 +477,43 @@ static void json_verdicts(void) {
         {"the name of a field was expected", {"{\"a\":1,}", "{a:1}"}},
         {"a colon was expected", {"{\"a\"}", "{\"a\" 1}"}},
         // once in an object, and again in another
-        {"this field is there twice",
-         {"{\"a\":1,\"a\":2}", "[{\"b\":1,\"a\":{\"x\":1,\"\\u0078\":1}}]"}},
+        {"this field is there twice", {"{\"a\":1,\"a\":2}", "[{\"b\":1,\"a\":{\"x\":1,\"\\u0078\":1}}]"}},
         {"accepted", {"{}", "[]", " [ null , true , false , { \"a\" : [ ] } ] \r\n",
                       "{\"a\":{\"a\":1},\"A\":{\"a\":2}}"}},
     };
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+    for (int i = 0; i < COUNT(row); i++)
         for (int k = 0; k < 8 && row[i].texts[k]; k++) {
-            if (!strcmp(verdict(row[i].texts[k]), row[i].words)) continue;
-            CHECK_TEXT(verdict(row[i].texts[k]), row[i].words);
-            printf("    it was %s\n", row[i].texts[k]);
+            const char* said = verdict(row[i].texts[k]);
+            if (strcmp(said, row[i].words))
+                BROKEN("%s: \"%s\", not \"%s\"\n", row[i].texts[k], said, row[i].words);
         }
 }
 
 // The Unicode standard, table 3-7: which bytes may stand where in UTF-8.
 static void utf8_table(void) {
-    static const struct { int from, to, second_from, second_to, length; } row[] = {
+    static const struct { int from, to, second, second_to, bytes; } row[] = {
         {0x00, 0x7F, 0x00, 0xFF, 1}, {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
         {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
         {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
     };
     static const unsigned char edge[] = {0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xFF};
-    int wrong = 0, too_far = 0;
+    int wrong = 0, too_far = 0, back = 0;
     for (int a = 0; a < 256; a++)
         for (int b = 0; b < 256; b++)
             for (int i = 0; i < 36; i++) {
                 unsigned char c = edge[i % 6], d = edge[i / 6];
                 char text[4] = {(char)a, (char)b, (char)c, (char)d};
                 int length = 0;
-                for (int r = 0; r < 9; r++) {
-                    int fits = a >= row[r].from && a <= row[r].to;
-                    fits &= b >= row[r].second_from && b <= row[r].second_to;
-                    if (row[r].length >= 3) fits &= (c & 0xC0) == 0x80;
-                    if (row[r].length >= 4) fits &= (d & 0xC0) == 0x80;
-                    if (fits) length = row[r].length;
-                }
+                for (int r = 0; r < 9; r++)
+                    if (a >= row[r].from && a <= row[r].to && b >= row[r].second && b <= row[r].second_to &&
+                        (row[r].bytes < 3 || (c & 0xC0) == 0x80) && (row[r].bytes < 4 || (d & 0xC0) == 0x80))
+                        length = row[r].bytes;
                 wrong += utf8_length(text, text + 4) != length;
                 for (int n = 1; n < length; n++) too_far += utf8_length(text, text + n) != 0;   // cut short
             }
     CHECK(wrong == 0);
     CHECK(too_far == 0);
-    int back = 0;   // every character is written so that it is read
-    for (unsigned code = 1; code < 0x110000; code += code < 0x3000 ? 1 : 61) {
+    for (unsigned code = 1; code < 0x110000; code += code < 0x3000 ? 1 : 61) {   // all that is written
         Text t = {0};
         if (code >= 0xD800 && code < 0xE000) continue;
         utf8_append(&t, code);
@@ -531,72 +523,39 @@ static void utf8_table(void) {
     CHECK(back == 0);
 }
 
-static void json_numbers(void) {
-    CHECK(number_in("0") == 0 && number_in("-0") == 0);
-    CHECK(number_in("10") == 10 && number_in("-12.50") == -12.5);
-    CHECK(number_in("1e3") == 1000 && number_in("1E+3") == 1000);
-    CHECK(number_in("25e-2") == 0.25 && number_in("0.0e0") == 0);
-    CHECK(number_in("9007199254740991") == 9007199254740991.0);   // 2^53 - 1
-    CHECK(isinf(number_in("1e999")));
-    CHECK(number_in("0.1000000000000000055511151231257827021181583404541015625") == 0.1);
-    static const char* const wrong[] = {
-        "01", "-", "+1", ".5", "1.", "1.e3", "1e", "1e+", "-.5", "--1", "0x10", "1_000",
-        "NaN", "nan", "Infinity", "-Infinity", "1,5", "1 2", "1a", "\xD9\xA1",
-    };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        CHECK(strcmp(verdict(wrong[i]), "accepted"));
-        if (!strcmp(verdict(wrong[i]), "accepted")) printf("    it was %s\n", wrong[i]);
-    }
-    char digits[201];   // RFC 8259 sets no limit to the number of digits
-    memset(digits, '3', 200), digits[200] = 0;
-    CHECK_NEAR(number_in(digits) / 1e199, 10.0 / 3.0, 1e-12);
-    char more[500];
-    memset(more, '3', 499), more[499] = 0;
-    CHECK(isinf(number_in(more)));
-    more[1] = '.';
-    CHECK_NEAR(number_in(more), 10.0 / 3.0, 1e-12);
-}
-
 static void json_values(void) {
+    CHECK_TEXT(verdict_of("\"\\\0\"", 4), "unknown escape in a string");
+    CHECK_TEXT(verdict_of("\"a\0b\"", 5), "the text ends inside a string");   // a 0 is no part of JSON
     CHECK_TEXT(verdict_of("\0", 1), "the text ends too early");
     CHECK_TEXT(verdict_of("[1\0]", 4), "the text ends too early");
     CHECK_TEXT(verdict_of("1 \0 2", 5), "there is something behind the value");
     CHECK_TEXT(verdict_of("1\0", 2), "there is something behind the value");
-    // 64 brackets are the deepest; 100,000 must not use up the stack
-    char* deep = malloc(100000);
+    char* deep = malloc(100000);   // 64 brackets are the deepest; 100,000 must not use up the stack
     if (!deep) abort();
     memset(deep, '[', 100000);
     CHECK_TEXT(verdict_of(deep, 100000), "brackets are nested too deeply");
     CHECK_TEXT(verdict_of(deep, 65), "brackets are nested too deeply");
     memset(deep + 64, ']', 64);
     CHECK_TEXT(verdict_of(deep, 128), "accepted");
-    free(deep);
-    Text many = {0};
+    Text many = {0}, out = {0};
     for (int i = 0; i <= JSON_FIELDS; i++) text_printf(&many, "%c\"%d\":0", i ? ',' : '{', i);
     CHECK_TEXT(verdict_of(many.data, many.length), "this object has too many fields");
-    text_free(&many);
     const char* text = "{\"a\":1,\"b\":[2]}";
     Json* j = json_parse(text, strlen(text), "text");
     CHECK(json_get(j, "a") && json_get(j, "a")->number == 1);
     CHECK(!json_get(j, "c") && !json_get(NULL, "a") && !json_get(j->child, "a"));
     CHECK(!json_get(json_get(j, "b"), "a"));
     json_free(j);
+    char each[160] = "";           // every character, written and read
+    for (int c = 1; c < 128; c++) each[c - 1] = (char)c;
+    strcpy(each + 127, "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
+    json_append_string(&out, each);
+    CHECK_TEXT(value_in(out.data), each);
+    text_free(&many), text_free(&out), free(deep);
 }
 
 static void json_texts(void) {
-    apart(json_strings), apart(json_verdicts), apart(json_values);
-    apart(utf8_table), apart(json_numbers);
-}
-
-static void json_strings_come_back(void) {
-    char text[160];
-    int n = 0;
-    for (int c = 1; c < 128; c++) text[n++] = (char)c;
-    strcpy(text + n, "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
-    Text out = {0};
-    json_append_string(&out, text);
-    CHECK_TEXT(string_in(out.data), text);
-    text_free(&out);
+    apart(json_strings_and_numbers), apart(json_verdicts), apart(json_values), apart(utf8_table);
 }
 
 // ---- problems: JSONL files
@@ -608,11 +567,10 @@ static void load_file(const char* path) {
 
 static void lines_that_can_be_read(void) {
     // a byte order mark and CRLF; blank lines; spaces, other fields, another order; no newline at the end
-    put_text(in_root("problems.jsonl"), "\xEF\xBB\xBF{\"question\": \"a\", \"answer\": \"b\"}\r\n"
-                             "\r\n  \t \n\n"                                              // blank lines
-                             "  {\"answer\": \"d\\n#### 4\", \"id\": [7, {}], "
-                             "\"question\": \"c \xE2\x82\xAC\"}  \n"
-                             "{\"question\":\"e\",\"answer\":\"f\"}");
+    put_text(in_root("problems.jsonl"), "\xEF\xBB\xBF{\"question\": \"a\", \"answer\": \"b\"}\r\n\r\n  \t\n\n"
+                                        "  {\"answer\": \"d\\n#### 4\", \"id\": [7, {}], "
+                                        "\"question\": \"c \xE2\x82\xAC\"}  \n"
+                                        "{\"question\":\"e\",\"answer\":\"f\"}");
     Problems p = load_problems(in_root("problems.jsonl"));
     CHECK(p.count == 3);
     CHECK_TEXT(p.list[0].question, "a");
@@ -625,36 +583,32 @@ static void lines_that_can_be_read(void) {
 
 #define GOOD "{\"question\": \"a\", \"answer\": \"b\"}\n"
 static void lines_that_cannot(void) {
-    static const struct { const char *text, *words; } bad[] = {
-        {"", "has no problems in it"},
-        {"[]", "has no problems in it"},
-        {"\n \r\n", "has no problems in it"},
-        {"\xEF\xBB\xBF", "has no problems in it"},
+    static const struct { const char *words, *texts[4]; } bad[] = {
+        {"has no problems in it", {"", "[]", "\n \r\n", "\xEF\xBB\xBF"}},
         // the half line has 22 bytes; the 23rd is missing
-        {GOOD "\n{\"question\": \"a\", \"ans", "line 3, column 23: the text ends inside a string"},
-        {GOOD "{\"question\": \"a\", \"answer\": ", "line 2, column 29: the text ends too early"},
-        {GOOD "{\"question\": \"a\"\n", "line 3, column 1: the text ends too early"},
-        {GOOD "{\"question\": \"a\"\n" GOOD, "line 3, column 1: a comma or a closing bracket was expected"},
-        {GOOD "{\"question\": \"a\", \"answer\": \"b\"} " GOOD, "line 2, column 34: there is something"},
-        {"[" GOOD "] " GOOD, "line 2, column 3: there is something behind"},
-        {"{\"question\": \"a\", \"answer\": \"b\", \"question\": \"c\"}", "column 44: this field is there"},
-        {GOOD "{\"question\": \"a\", \"answer\": \"b\"} x\n", "line 2, column 34: there is something behind"},
-        {GOOD "{\"question\": \"a\xFF\", \"answer\": \"b\"}\n", "line 2, column 16: invalid UTF-8"},
-        {"{\"question\": \"a\"}\n", "line 1: the field \"answer\" is missing"},
-        {GOOD GOOD "{\"answer\": \"a\"}\n", "line 3: the field \"question\" is missing"},
-        {"{\"question\": 5, \"answer\": \"b\"}\n", "the field \"question\" is not a text"},
-        {"{\"question\": \"a\", \"answer\": null}\n", "the field \"answer\" is not a text"},
-        {"{\"question\": \"\", \"answer\": \"b\"}\n", "the field \"question\" is empty"},
-        {GOOD "[1]\n", "line 2: an object"},
-        {"[[1]]\n", "line 1: an object"},
-        {GOOD "17\n", "line 2: an object"},
-        {"[{\"question\": \"a\",\n", "line 2, column 1: the name of a field"},   // an array may have lines
-        {"question,answer\na,b\n", "line 1, column 1: a value was expected"},
+        {"line 3, column 23: the text ends inside a string", {GOOD "\n{\"question\": \"a\", \"ans"}},
+        {"line 2, column 29: the text ends too early", {GOOD "{\"question\": \"a\", \"answer\": "}},
+        {"line 3, column 1: the text ends too early", {GOOD "{\"question\": \"a\"\n"}},
+        {"line 3, column 1: a comma or a closing bracket was expected", {GOOD "{\"question\": \"a\"\n" GOOD}},
+        {"line 2, column 34: there is something", {GOOD "{\"question\": \"a\", \"answer\": \"b\"} " GOOD}},
+        {"line 2, column 3: there is something behind", {"[" GOOD "] " GOOD}},
+        {"column 44: this field is there", {"{\"question\": \"a\", \"answer\": \"b\", \"question\": \"c\"}"}},
+        {"line 2, column 16: invalid UTF-8", {GOOD "{\"question\": \"a\xFF\", \"answer\": \"b\"}\n"}},
+        {"line 1: the field \"answer\" is missing", {"{\"question\": \"a\"}\n"}},
+        {"line 3: the field \"question\" is missing", {GOOD GOOD "{\"answer\": \"a\"}\n"}},
+        {"the field \"question\" is not a text", {"{\"question\": 5, \"answer\": \"b\"}\n"}},
+        {"the field \"answer\" is not a text", {"{\"question\": \"a\", \"answer\": null}\n"}},
+        {"the field \"question\" is empty", {"{\"question\": \"\", \"answer\": \"b\"}\n"}},
+        {"line 2: an object", {GOOD "[1]\n", GOOD "17\n"}},
+        {"line 1: an object", {"[[1]]\n"}},
+        {"line 2, column 1: the name of a field", {"[{\"question\": \"a\",\n"}},   // an array may have lines
+        {"line 1, column 1: a value was expected", {"question,answer\na,b\n"}},
     };
     const char* path = in_root("bad.jsonl");
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        put_text(path, bad[i].text);
-        ENDS(load_file, path, 2, bad[i].words);
+    for (int i = 0; i < 4 * COUNT(bad); i++) {
+        if (!bad[i / 4].texts[i % 4]) continue;
+        put_text(path, bad[i / 4].texts[i % 4]);
+        ENDS(load_file, path, 2, bad[i / 4].words);
     }
     // a disk that lost power leaves zeros behind: they are no blank line
     put_file(path, GOOD "\0\0\0\0\0\n" GOOD, 2 * strlen(GOOD) + 6);
@@ -665,43 +619,23 @@ static void lines_that_cannot(void) {
     ENDS(load_file, "", 2, "cannot open");
 }
 
-// Every question of the project's own files fits the default model's context, and the real GSM8K loads.
-static void the_files_of_data(void) {
-    static const struct { const char* name; int count; } own[] = {
-        {"data/train.jsonl", 800}, {"data/test.jsonl", 256}, {"data/demos.jsonl", 2400},
-        {"../shared/data/gsm8k/train.jsonl", 7473}, {"../shared/data/gsm8k/test.jsonl", 1319},
-    };
-    for (int i = 0; i < 5; i++) {
-        if (i >= 3 && !file_exists(own[i].name)) continue;
-        int longest = 0;
-        Problems p = load_problems(own[i].name);
-        CHECK(p.count == own[i].count);
-        for (int k = 0; k < p.count && i < 3; k++) {
-            Tokens t = {0};
-            render_conversation(&t, p.list[k].question, p.list[k].answer);
-            longest = max_int(longest, t.length);
-            tokens_free(&t);
-        }
-        CHECK(longest <= 256);
-        problems_free(&p);
-    }
-}
-
 // ---- checkpoints: what is written
 
-// A reader of safetensors that knows nothing of the project: it finds a name in the header as text.
-static int find_entry(const char* header, const char* name, int* rows, int* cols, size_t* from, size_t* to) {
-    char key[160];
-    snprintf(key, sizeof key, "\"%s\":{", name);
-    const char* at = strstr(header, key);
-    if (!at) return 0;
-    at += strlen(key);
-    *cols = 0;
-    static const char matrix[] = "\"dtype\":\"F32\",\"shape\":[%d,%d],\"data_offsets\":[%zu,%zu]}";
-    static const char vector[] = "\"dtype\":\"F32\",\"shape\":[%d],\"data_offsets\":[%zu,%zu]}";
-    if (sscanf(at, matrix, rows, cols, from, to) == 4) return 1;
-    return sscanf(at, vector, rows, from, to) == 3;
+// A reader of safetensors that knows nothing of the project: the header as text, and the data behind it.
+typedef struct { Text file; char* header; const char* data; size_t size; } Safetensors;
+
+static Safetensors open_tensors(const char* path) {
+    Safetensors s = {.file = read_file(path)};
+    size_t length = 0;
+    for (int i = 7; i >= 0; i--) length = length << 8 | (unsigned char)s.file.data[i];
+    CHECK(length % 8 == 0 && length + 8 < s.file.length && s.file.data[8] == '{');
+    s.header = allocate(length + 1, 1);
+    memcpy(s.header, s.file.data + 8, length);
+    s.data = s.file.data + 8 + length;
+    s.size = s.file.length - 8 - length;
+    return s;
 }
+static void close_tensors(Safetensors* s) { free(s->header), text_free(&s->file); }
 
 static float float_at(const char* p) {
     const unsigned char* b = (const unsigned char*)p;
@@ -711,6 +645,23 @@ static float float_at(const char* p) {
     return f;
 }
 
+// How many numbers of a tensor are not ours, of which (i,j) is at i*row + j*col. cols = 0: a vector. -1:
+// there is no tensor of this name and shape.
+static int wrong_numbers(const Safetensors* s, const char* name, const float* ours, int rows, int cols,
+                         int row, int col) {
+    char entry[200], shape[40];
+    size_t from = 0, to = 0;
+    int wrong = 0, n = max_int(cols, 1);
+    snprintf(shape, sizeof shape, cols ? "%d,%d" : "%d", rows, cols);
+    snprintf(entry, sizeof entry, "\"%s\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[", name, shape);
+    const char* at = strstr(s->header, entry);
+    if (!at || sscanf(at + strlen(entry), "%zu,%zu]}", &from, &to) != 2) return -1;
+    if (to - from != 4 * (size_t)(rows * n) || to > s->size) return -1;
+    for (int i = 0; i < rows * n; i++)
+        wrong += float_at(s->data + from + 4 * (size_t)i) != ours[i / n * row + i % n * col];
+    return wrong;
+}
+
 // `crooked` has V = 11, C = 6, H = 2, G = 1, D = 4, F = 10, so that Q = (2 + 2*1)*4 = 16: in a row of 16,
 // query is at 0..7, key at 8..11, value at 12..15. Hugging Face's matrices are (out, in), ours (in, out):
 // element (o,i) is at i*16 + o. Gate and up share rows of 20.
@@ -718,25 +669,17 @@ static void safetensors_by_hand(void) {
     Model m = model_new(crooked);
     fill_with_noise(&m.weights, 5);
     save_untrained(in_root("hand"), &m, 41);
-    Text file = read_file(in_root("hand/model.safetensors"));
-    size_t header_length = 0, covered = 0;
-    for (int i = 7; i >= 0; i--) header_length = header_length << 8 | (unsigned char)file.data[i];
-    CHECK(header_length % 8 == 0 && header_length + 8 < file.length && file.data[8] == '{');
-    char* header = allocate(header_length + 1, 1);
-    memcpy(header, file.data + 8, header_length);
-    const char* data = file.data + 8 + header_length;
-    size_t size = file.length - 8 - header_length;
-    CHECK(strstr(header, "\"format\":\"pt\"") && strstr(header, "\"step\":\"41\""));
-
-    int entries = 0, wrong = 0, found = 0;   // first: the places follow each other without a gap
-    for (const char* p = header; (p = strstr(p, "\"data_offsets\":[")) != NULL; p++, entries++) {
+    Safetensors s = open_tensors(in_root("hand/model.safetensors"));
+    CHECK(strstr(s.header, "\"format\":\"pt\"") && strstr(s.header, "\"step\":\"41\""));
+    int entries = 0;               // the places follow each other without a gap
+    size_t covered = 0;
+    for (const char* p = s.header; (p = strstr(p, "\"data_offsets\":[")) != NULL; p++, entries++) {
         size_t from = 0, to = 0;
         CHECK(sscanf(p, "\"data_offsets\":[%zu,%zu]", &from, &to) == 2 && from == covered && to > from);
         covered = to;
     }
-    CHECK(covered == size);
-    CHECK(entries == 25);   // 1 embedding, 2 layers of 11, 1 norm, 1 unembedding
-
+    CHECK(covered == s.size);
+    CHECK(entries == 25);          // 1 embedding, 2 layers of 11, 1 norm, 1 unembedding
     for (int l = 0; l < 2; l++) {
         const LayerWeights* w = &m.weights.layer[l];
         const struct { const char* name; const float* data; int rows, cols, row, col; } table[] = {
@@ -754,127 +697,87 @@ static void safetensors_by_hand(void) {
         };
         for (int k = 0; k < 11; k++) {
             char name[96];
-            int rows = 0, cols = 0;
-            size_t from = 0, to = 0;
             snprintf(name, sizeof name, "model.layers.%d.%s.weight", l, table[k].name);
-            found += find_entry(header, name, &rows, &cols, &from, &to) > 0;
-            CHECK(rows == table[k].rows && cols == table[k].cols);
-            CHECK(to - from == 4 * (size_t)rows * (size_t)max_int(cols, 1) && to <= size);
-            for (int i = 0; i < rows; i++)
-                for (int j = 0; j < max_int(cols, 1); j++)
-                    wrong += float_at(data + from + 4 * (size_t)(i * max_int(cols, 1) + j)) !=
-                             table[k].data[i * table[k].row + j * table[k].col];
+            CHECK(wrong_numbers(&s, name, table[k].data, table[k].rows, table[k].cols, table[k].row,
+                                table[k].col) == 0);
         }
     }
-    static const char* const outer[] = {"model.embed_tokens.weight", "lm_head.weight", "model.norm.weight"};
-    const float* weights[] = {m.weights.embedding, m.weights.unembedding, m.weights.norm};
-    for (int k = 0; k < 3; k++) {
-        int rows = 0, cols = 0;
-        size_t from = 0, to = 0;
-        found += find_entry(header, outer[k], &rows, &cols, &from, &to) > 0;
-        CHECK(k < 2 ? rows == 11 && cols == 6 : rows == 6 && cols == 0);
-        for (size_t i = 0; i < (to - from) / 4; i++) wrong += float_at(data + from + 4 * i) != weights[k][i];
-    }
-    CHECK(found == entries);
-    CHECK(wrong == 0);
-    free(header), text_free(&file), model_free(&m);
-}
-
-static int same_weights(const Weights* a, const Weights* b) {
-    return a->count == b->count && !memcmp(a->memory, b->memory, a->count * sizeof(float));
+    CHECK(wrong_numbers(&s, "model.embed_tokens.weight", m.weights.embedding, 11, 6, 6, 1) == 0);
+    CHECK(wrong_numbers(&s, "lm_head.weight", m.weights.unembedding, 11, 6, 6, 1) == 0);
+    CHECK(wrong_numbers(&s, "model.norm.weight", m.weights.norm, 6, 0, 1, 0) == 0);
+    close_tensors(&s), model_free(&m);
 }
 
 static void what_is_saved_is_loaded(void) {
+    const char* path = in_root("saved/in/a/new/folder");      // all of them are made
     for (int head = 0; head < 4; head++) {
         Config c = crooked;
-        int tied = head % 2;
-        c.tied = tied, c.scalar = head / 2;
-        Model m = model_new(c);
-        Optimizer o = optimizer_new(&c);
-        o.step = 36;                                          // 12 updates of three minibatches
-        fill_with_noise(&m.weights, 1), fill_with_noise(&o.first, 2), fill_with_noise(&o.second, 3);
+        c.tied = head % 2, c.scalar = head / 2;
+        Config vc = value_config(&c);
+        Model m = model_new(c), v = model_new(vc);
+        Optimizer o = optimizer_new(&c), vo = optimizer_new(&vc), p, vp;
+        Weights* saved[] = {&m.weights, &o.first, &o.second, &v.weights, &vo.first, &vo.second};
+        for (int i = 0; i < 6; i++) fill_with_noise(saved[i], 1 + (uint64_t)i);
+        o.step = 36, vo.step = 12;                            // 12 updates of three minibatches
         m.weights.memory[0] = -0.0f, m.weights.memory[1] = 0x1p-149f, m.weights.memory[2] = 3.4028235e38f;
-        const Option none[] = {{0}};
-        save_run(in_root("saved/in/a/new/folder"), "sft", none, 12, &m, &o, NULL, NULL);   // all made
-        Model n = load_model(in_root("saved/in/a/new/folder"));
-        Optimizer p = load_optimizer(in_root("saved/in/a/new/folder"), &n.config, 12);
+        save_run(path, "sft", (Option[]){{0}}, 12, &m, &o, &v, &vo);
+        CHECK(!holds_parts(path));
+        Model n = load_model(path), u = load_value_model(&vp, path, &n.config, 12);
+        p = load_optimizer(path, &n.config, 12);
         CHECK(c.scalar ? n.weights.score && !n.weights.unembedding
-                       : !n.weights.score && (n.weights.unembedding == n.weights.embedding) == tied);
-        CHECK(!memcmp(&n.config, &c, sizeof c));
-        CHECK(same_weights(&m.weights, &n.weights));
-        CHECK(same_weights(&o.first, &p.first) && same_weights(&o.second, &p.second));
-        CHECK(p.step == 36);
-        CHECK(!holds_parts(in_root("saved/in/a/new/folder")));
-        Text a = picture(in_root("saved/in/a/new/folder"));   // and saved again it is the same, byte for byte
-        save_run(in_root("again"), "sft", none, 12, &n, &p, NULL, NULL);
-        Text b = picture(in_root("again"));
-        CHECK(same_text(&a, &b));
-        text_free(&a), text_free(&b);
-        model_free(&m), model_free(&n), optimizer_free(&o), optimizer_free(&p);
+                       : !n.weights.score && (n.weights.unembedding == n.weights.embedding) == c.tied);
+        CHECK(!memcmp(&n.config, &c, sizeof c) && !memcmp(&u.config, &vc, sizeof vc));
+        const Weights* loaded[] = {&n.weights, &p.first, &p.second, &u.weights, &vp.first, &vp.second};
+        for (int i = 0; i < 6; i++) CHECK(same_weights(saved[i], loaded[i]));
+        CHECK(p.step == 36 && vp.step == 12);
+        Text picture_before = picture(path);                  // and saved again it is the same, byte for byte
+        save_run(in_root("again"), "sft", (Option[]){{0}}, 12, &n, &p, &u, &vp);
+        CHECK(is_still(in_root("again"), &picture_before));
+        text_free(&picture_before), model_free(&m), model_free(&n), model_free(&v), model_free(&u);
+        optimizer_free(&o), optimizer_free(&p), optimizer_free(&vo), optimizer_free(&vp);
     }
-}
-
-static void load_only(const char* folder) {
-    Model m = load_model(folder);
-    model_free(&m);
 }
 
 // A reward model as Qwen3ForSequenceClassification has it: a linear layer from C = 6 numbers to num_labels =
 // 1, no lm_head, no bias. It takes the score of the last token that is not pad_token_id, which must not be
 // 260.
 static void reward_model_files(void) {
+    static const struct { const char *file, *words; int scores,
+                         writes; } row[] = {   // of which model it is said
+        {CONFIG, "\"architectures\": [\"Qwen3ForSequenceClassification\"]", 1, 0},
+        {CONFIG, "\"architectures\": [\"Qwen3ForCausalLM\"]", 0, 1},
+        {CONFIG, "\"model_type\": \"qwen3\"", 1, 1},
+        {CONFIG, "num_labels", 1, 0}, {CONFIG, "\"num_labels\": 1", 1, 0},
+        {CONFIG, "pad_token_id", 1, 0}, {CONFIG, "\"pad_token_id\": 256", 1, 0}, {WORDS, "pad_token", 1, 0},
+        {WORDS, "\"pad_token\": \"<|bos|>\"", 1, 0},
+        // without this line transformers' decode() eats the space before "." and "n't"
+        {WORDS, "\"clean_up_tokenization_spaces\": false", 1, 1},
+    };
     Config c = value_config(&crooked);
     Model m = model_new(c);
     fill_with_noise(&m.weights, 5);
     save_untrained(in_root("reward"), &m, 7);
-    Json *config = json_read_file(in_root("reward/config.json")),
-         *tokens = json_read_file(in_root("reward/tokenizer_config.json"));
-    CHECK_TEXT(json_get(config, "architectures")->child->string, "Qwen3ForSequenceClassification");
-    CHECK_TEXT(json_get(config, "model_type")->string, "qwen3");
-    CHECK(json_get(config, "num_labels")->number == 1 && json_get(config, "pad_token_id")->number == 256);
-    CHECK_TEXT(json_get(tokens, "pad_token")->string, "<|bos|>");
-    json_free(config), json_free(tokens);
-
-    Text file = read_file(in_root("reward/model.safetensors"));
-    size_t length = (unsigned char)file.data[0] + 256u * (unsigned char)file.data[1], from, to;
-    char* header = allocate(length + 1, 1);
-    memcpy(header, file.data + 8, length);
-    const char* data = file.data + 8 + length;
-    int rows, cols, wrong = 0;
-    CHECK(find_entry(header, "score.weight", &rows, &cols, &from, &to) && rows == 1 && cols == 6);
-    for (int i = 0; i < 6; i++) wrong += float_at(data + from + 4 * i) != m.weights.score[i];
-    CHECK(wrong == 0 && to - from == 6 * 4 && !strstr(header, "lm_head"));
-    free(header), text_free(&file);
-
-    // a policy has none of this
     make_checkpoint(in_root("policy"), &crooked, 5, 7);
-    config = json_read_file(in_root("policy/config.json"));
-    tokens = json_read_file(in_root("policy/tokenizer_config.json"));
-    CHECK_TEXT(json_get(config, "architectures")->child->string, "Qwen3ForCausalLM");
-    CHECK(!json_get(config, "num_labels") && !json_get(config, "pad_token_id") &&
-          !json_get(tokens, "pad_token"));
-    json_free(config), json_free(tokens);
-
+    for (int i = 0; i < 2 * COUNT(row); i++) {
+        char path[PATH_SIZE];
+        join_path(path, in_root(i % 2 ? "policy" : "reward"), row[i / 2].file);
+        Text text = read_file(path);
+        int there = strstr(text.data, row[i / 2].words) != NULL;
+        if (there != (i % 2 ? row[i / 2].writes : row[i / 2].scores))
+            BROKEN("%s: %s\n", path, row[i / 2].words);
+        text_free(&text);
+    }
+    Safetensors s = open_tensors(in_root("reward/model.safetensors"));
+    CHECK(wrong_numbers(&s, "score.weight", m.weights.score, 1, 6, 6, 1) == 0);
+    CHECK(!strstr(s.header, "lm_head"));
+    close_tensors(&s);
     // transformers names the labels instead of counting them; with more of them the score has another shape
     Text own = edit(in_root("reward/config.json"), "\"num_labels\": 1", "\"id2label\": {\"0\": \"LABEL_0\"}");
     Model n = load_model(in_root("reward"));
-    file = edit(in_root("reward/model.safetensors"), "\"shape\":[1,6]", "\"shape\":[2,3]");
-    ENDS(load_only, in_root("reward"), 2,
-         "score.weight does not have the shape that config.json asks for, [1,6]");
     CHECK(!memcmp(&n.config, &c, sizeof c) && same_weights(&m.weights, &n.weights));
-    text_free(&own), text_free(&file);
-    model_free(&m), model_free(&n);
-}
-
-// A file that does not say how it was built is taken for a policy.
-static void unnamed_architecture(void) {
-    static const char* const to[] = {"\"architectures\": null", "\"architectures\": []", "\"x\": 0"};
-    make_checkpoint(in_root("unnamed"), &smallest, 3, 5);
-    for (int i = 0; i < 3; i++) {
-        Text was = edit(in_root("unnamed/config.json"), "\"architectures\": [\"Qwen3ForCausalLM\"]", to[i]);
-        ENDS(load_all, in_root("unnamed"), 0, "");
-        put_back(in_root("unnamed/config.json"), &was);
-    }
+    Text file = edit(in_root("reward/model.safetensors"), "\"shape\":[1,6]", "\"shape\":[2,3]");
+    ENDS(load_only, in_root("reward"), 2, "score.weight does not have the shape that config.json asks for");
+    text_free(&own), text_free(&file), model_free(&m), model_free(&n);
 }
 
 static void load_value_of(const char* folder) {
@@ -882,55 +785,44 @@ static void load_value_of(const char* folder) {
     load_value_model(&o, folder, &crooked, 12);
 }
 
-static void a_value_model_comes_back(void) {
-    with_value = 1;
-    make_checkpoint(in_root("valued"), &crooked, 3, 12);
+static void make_valued(uint64_t seed, long step, int valued) {
+    with_value = valued;
+    make_checkpoint(in_root("reused"), &crooked, seed, step);
     with_value = 0;
-    Config vc = value_config(&crooked);
-    Optimizer o, expected = optimizer_new(&vc);
-    Model v = load_value_model(&o, in_root("valued"), &crooked, 12), w = model_new(vc);
-    fill_with_noise(&w.weights, 3 + 3);   // see make_checkpoint()
-    fill_with_noise(&expected.first, 3 + 4), fill_with_noise(&expected.second, 3 + 5);
-    CHECK(!memcmp(&v.config, &vc, sizeof vc) && same_weights(&v.weights, &w.weights));
-    CHECK(same_weights(&o.first, &expected.first) && same_weights(&o.second, &expected.second));
-    CHECK(o.step == 12);
-    model_free(&v), model_free(&w), optimizer_free(&o), optimizer_free(&expected);
-
-    // a policy's weights are no value model's, also with nothing to tell them apart but their head
-    copy_file(in_root("valued/value.safetensors"), in_root("valued/model.safetensors"));
-    ENDS(load_value_of, in_root("valued"), 2, "value.safetensors: the tensor score.weight is missing");
 }
 
 // What an earlier run left in the folder does not outlive the next save.
 static void a_save_removes_what_it_does_not_have(void) {
     for (int valued = 0; valued < 2; valued++) {   // the second save: with and without a value model
-        with_value = 1;
-        make_checkpoint(in_root("reused"), &crooked, 3, 12);
-        with_value = valued;
-        make_checkpoint(in_root("reused"), &crooked, 9, 12);
-        with_value = 0;
-        CHECK(file_exists(in_root("reused/optimizer.safetensors")));
-        CHECK(file_exists(in_root("reused/trainer_state.json")));
+        make_valued(3, 12, 1);
+        make_valued(9, 12, valued);
         CHECK(file_exists(in_root("reused/value.safetensors")) == valued);
         CHECK(file_exists(in_root("reused/value_optimizer.safetensors")) == valued);
         if (!valued) ENDS(load_value_of, in_root("reused"), 2, "/value.safetensors: No such file");
     }
     // Whoever is killed before the removal leaves a value model of another update behind: it is refused.
-    with_value = 1;
-    make_checkpoint(in_root("reused"), &crooked, 3, 11);
-    with_value = 0;
+    make_valued(3, 11, 1);
     ENDS(load_value_of, in_root("reused"), 2, "belongs to update 11, trainer_state.json to update 12");
+    // a policy's weights are no value model's, also with nothing to tell them apart but their head
+    make_valued(3, 12, 1);
+    copy_file(in_root("reused/value.safetensors"), in_root("reused/model.safetensors"));
+    ENDS(load_value_of, in_root("reused"), 2, "value.safetensors: the tensor score.weight is missing");
 }
 
 // Who needs a text or a token takes no reward model, and no model with other tokens.
 static void load_fitting(const char* folder) { load_fitting_model(folder); }
 static void models_that_do_not_fit(void) {
-    make_checkpoint(in_root("fits"), &(Config){VOCAB_SIZE, 4, 1, 2, 1, 1, 2, 2, 1, 10000.0f, 1e-6f, 0}, 3, 1);
-    ENDS(load_fitting, in_root("fits"), 0, "");
-    make_checkpoint(in_root("fits"), &(Config){VOCAB_SIZE, 4, 1, 2, 1, 1, 2, 2, 1, 10000.0f, 1e-6f, 1}, 3, 1);
-    ENDS(load_fitting, in_root("fits"), 2, "holds a reward model: it gives scores and cannot write");
-    make_checkpoint(in_root("fits"), &smallest, 3, 1);
-    ENDS(load_fitting, in_root("fits"), 2, "has a vocabulary of 3 tokens; this tokenizer has 265");
+    static const struct { int vocab_size, scalar, status; const char* words; } row[] = {
+        {VOCAB_SIZE, 0, 0, ""},
+        {VOCAB_SIZE, 1, 2, "holds a reward model: it gives scores and cannot write"},
+        {3, 0, 2, "has a vocabulary of 3 tokens; this tokenizer has 265"},
+    };
+    for (int i = 0; i < 3; i++) {
+        Config c = smallest;
+        c.vocab_size = row[i].vocab_size, c.scalar = row[i].scalar;
+        make_checkpoint(in_root("fits"), &c, 3, 1);
+        ENDS(load_fitting, in_root("fits"), row[i].status, row[i].words);
+    }
     ENDS(load_fitting, "", 2, "there is no checkpoint directory ''");
 }
 
@@ -948,12 +840,12 @@ static void files_of_others(void) {
     for (int k = tensor_count(&smallest) - 1; k >= 0; k--) {
         Tensor* t = &list[k];
         size_t from = data.length;
-        for (int i = 0; i < t->rows; i++)
-            for (int j = 0; j < max_int(t->cols, 1); j++) {
-                uint32_t u;
-                memcpy(&u, &t->data[(size_t)i * t->row + (size_t)j * t->col], 4);
-                text_append(&data, (char[]){(char)(u >> 16 & 0xFF), (char)(u >> 24)}, 2);
-            }
+        int n = max_int(t->cols, 1);
+        for (int i = 0; i < t->rows * n; i++) {
+            uint32_t u;
+            memcpy(&u, &t->data[(size_t)(i / n) * t->row + (size_t)(i % n) * t->col], 4);
+            text_append(&data, (char[]){(char)(u >> 16 & 0xFF), (char)(u >> 24)}, 2);
+        }
         text_printf(&header, ", \"%s\": {\"shape\": [%d%s", t->name, t->rows, t->cols ? ", 2], " : "], ");
         text_printf(&header, "\"data_offsets\": [%zu, %zu], \"dtype\": \"BF16\"}", from, data.length);
     }
@@ -964,62 +856,65 @@ static void files_of_others(void) {
     Text config = edit(in_root("other/config.json"), "\"rope_theta\": 10000",
                        "\"layer_types\": [\"full_attention\"], \"partial_rotary_factor\": 1, "
                        "\"rope_parameters\": {\"rope_theta\": 777, \"rope_type\": \"default\"}");
-
     Model m = load_model(in_root("other"));
     CHECK(m.config.rope_theta == 777.0f);
     for (int i = 0; i < 3; i++) CHECK(m.weights.embedding[i] == w.embedding[i]);
     int wrong = 0;
-    // cutting 16 of 24 digits off changes a number by less than 2^-7 of it
-    for (size_t i = 0; i < w.count; i++) {
+    for (size_t i = 0; i < w.count; i++) {   // the last 16 of 24 digits are cut off
         uint32_t u;
         memcpy(&u, &m.weights.memory[i], 4);
         wrong += (u & 0xFFFF) != 0 || !(fabsf(m.weights.memory[i] - w.memory[i]) <= fabsf(w.memory[i]) / 128);
     }
     CHECK(wrong == 0);
-    model_free(&m), weights_free(&w);
-    // without a tokenizer nothing is known about it; with our number of tokens it must be ours
     remove(in_root("other/tokenizer.json"));
-    ENDS(load_only, in_root("other"), 0, "");
+    ENDS(load_only, in_root("other"), 0, "");   // without a tokenizer nothing is known about it
     text_free(&header), text_free(&data), text_free(&file), text_free(&config);
+    model_free(&m), weights_free(&w);
 }
 
-static void another_tokenizer(void) {
-    static const struct { const char *from, *to; int status; } row[] = {
-        {"\"version\": \"1.0\",", "", 0},                     // what does not change the tokens may differ
-        {"\"a\": 97", "\"a\": 98", 2},
-        {"\"merges\": []", "\"merges\": [\"a b\"]", 2},
-        {"<|bos|>", "<|endoftext|>", 2},
-        {"\"special\": true}\n  ]", "\"special\": false}\n  ]", 2},
+// What may stand in a file instead of something else, and what may not
+static void other_words(void) {
+    static const struct { const char *file, *from, *to; int status; const char* words; } row[] = {
+        {"tokenizer.json", "\"version\": \"1.0\",", "", 0, ""},   // does not change the tokens
+        {"tokenizer.json", "\"a\": 97", "\"a\": 98", 2, "is another tokenizer than this program's"},
+        {"tokenizer.json", "\"merges\": []", "\"merges\": [\"a b\"]", 2, "is another tokenizer than"},
+        {"tokenizer.json", "<|bos|>", "<|endoftext|>", 2, "is another tokenizer than this program's"},
+        {"tokenizer.json", "\"special\": true}\n  ]", "\"special\": false}\n  ]", 2, "is another tokenizer"},
+        // a file that does not say how it was built is taken for a policy
+        {"config.json", "\"architectures\": [\"Qwen3ForCausalLM\"]", "\"architectures\": null", 0, ""},
+        {"config.json", "\"architectures\": [\"Qwen3ForCausalLM\"]", "\"architectures\": []", 0, ""},
+        {"config.json", "\"architectures\": [\"Qwen3ForCausalLM\"]", "\"x\": 0", 0, ""},
     };
     Config c = smallest;
     c.vocab_size = VOCAB_SIZE;
-    make_checkpoint(in_root("tokens"), &c, 3, 1);
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        Text was = edit(in_root("tokens/tokenizer.json"), row[i].from, row[i].to);
-        ENDS(load_only, in_root("tokens"), row[i].status, "is another tokenizer than this program's");
-        put_back(in_root("tokens/tokenizer.json"), &was);
+    make_checkpoint(in_root("worded"), &c, 3, 1);
+    for (int i = 0; i < COUNT(row); i++) {
+        char path[PATH_SIZE];
+        join_path(path, in_root("worded"), row[i].file);
+        Text was = edit(path, row[i].from, row[i].to);
+        ENDS(load_only, in_root("worded"), row[i].status, row[i].words);
+        put_back(path, &was);
     }
 }
 
 // GPT-2's byte alphabet, in which tokenizer.json writes the 256 bytes: ! to ~ and most of Latin-1 are
 // themselves, the other 68 are U+0100 and up. Known from GPT-2's own file: space is U+0120, newline U+010A.
 static void tokenizer_file(void) {
+    static const struct { int byte, code; } known[] = {{0, 0x100}, {'\n', 0x10A}, {' ', 0x120}, {0x7F, 0x121},
+                                                       {0xAD, 0x143}};
     make_checkpoint(in_root("tokenizer"), &smallest, 3, 1);
     Json* j = json_read_file(in_root("tokenizer/tokenizer.json"));
     const Json *model = json_get(j, "model"), *added = json_get(j, "added_tokens");
-    int seen[400] = {0}, count = 0, wrong = 0, shifted = 0;
+    int seen[400] = {0}, code_of[256], count = 0, wrong = 0, shifted = 0;
     for (const Json* v = json_get(model, "vocab")->child; v; v = v->next, count++) {
         const unsigned char* s = (const unsigned char*)v->key;
         int code = s[0] < 0x80 ? s[0] : (s[0] & 0x1F) << 6 | (s[1] & 0x3F), byte = (int)v->number;
         wrong += (int)strlen(v->key) != (code < 0x80 ? 1 : 2) || code >= 400 || seen[code]++ || byte != count;
         wrong += code < 256 ? code != byte : code != 256 + shifted++;
-        if (byte == 0) CHECK(code == 0x100);
-        if (byte == '\n') CHECK(code == 0x10A);
-        if (byte == ' ') CHECK(code == 0x120);
-        if (byte == 0x7F) CHECK(code == 0x121);
-        if (byte == 0xAD) CHECK(code == 0x143);
+        code_of[count % 256] = code;
     }
     CHECK(count == 256 && wrong == 0 && shifted == 68);
+    for (int i = 0; i < COUNT(known); i++) CHECK(code_of[known[i].byte] == known[i].code);
     count = 0;
     for (const Json* a = added->child; a; a = a->next, count++) {
         CHECK(json_get(a, "id")->number == 256 + count);
@@ -1029,17 +924,18 @@ static void tokenizer_file(void) {
     CHECK(count == 9);   // 256 + 9 = 265
     CHECK(json_get(model, "merges")->type == JSON_ARRAY && !json_get(model, "merges")->child);
     json_free(j);
-    // without this line transformers' decode() eats the space before "." and "n't"
-    j = json_read_file(in_root("tokenizer/tokenizer_config.json"));
-    const Json* clean = json_get(j, "clean_up_tokenization_spaces");
-    CHECK(clean && clean->type == JSON_FALSE);
-    json_free(j);
 }
 
 // ---- checkpoints: what is damaged
 
 static size_t header_length(const Text* safetensors) {   // those of this test are below 64 KB
     return (size_t)(unsigned char)safetensors->data[0] + 256 * (size_t)(unsigned char)safetensors->data[1];
+}
+
+static const char* in_broken(const char* name) {         // this file of the checkpoint "broken"
+    static char path[PATH_SIZE];
+    join_path(path, in_root("broken"), name);
+    return path;
 }
 
 // Loads "broken"; complains about any ending but a clean load (if allowed) or status 2 and a sentence.
@@ -1052,13 +948,11 @@ static void try_load(int may_load, const char* file, size_t place, const char* w
 
 // Shortened: all of the last 40 lengths, every third of the others. Only a JSON text's last newline may go.
 static void cut_everywhere(const char* name) {
-    char path[PATH_SIZE];
     catch_stderr();
-    join_path(path, in_root("broken"), name);
     struct stat info;
-    if (stat(path, &info)) abort();
+    if (stat(in_broken(name), &info)) abort();
     for (off_t size = info.st_size - 1; size >= 0; size -= size < info.st_size - 40 ? 3 : 1) {
-        if (truncate(path, size)) abort();
+        if (truncate(in_broken(name), size)) abort();
         try_load(strstr(name, ".json") && size == info.st_size - 1, name, (size_t)size, "cut at byte");
     }
 }
@@ -1066,16 +960,13 @@ static void cut_everywhere(const char* name) {
 // One byte changed: every fourth of the weights' headers, every second of the texts (any number is a weight).
 static void change_everywhere(const char* name) {
     static const char other[] = {'9', '"', 0, '-', '}', (char)0xFF, ',', '0', '['};
-    char path[PATH_SIZE];
     catch_stderr();
-    join_path(path, in_root("broken"), name);
-    Text text = read_file(path);
+    Text text = read_file(in_broken(name));
     size_t end = strstr(name, ".json") ? text.length : 8 + header_length(&text);
-    int file = open(path, O_WRONLY);
+    int file = open(in_broken(name), O_WRONLY);
     if (file < 0) abort();
     for (size_t i = 0; i < end; i += strstr(name, ".json") ? 2 : 4) {
-        char byte = other[i % sizeof other];
-        if (pwrite(file, &byte, 1, (off_t)i) != 1) abort();
+        if (pwrite(file, &other[i % sizeof other], 1, (off_t)i) != 1) abort();
         try_load(1, name, i, "changed at byte");
         if (pwrite(file, text.data + i, 1, (off_t)i) != 1) abort();
     }
@@ -1084,8 +975,7 @@ static void change_everywhere(const char* name) {
 }
 
 static void cut_or_changed_anywhere(void) {
-    static const char* const names[] = {"config.json", "trainer_state.json", "model.safetensors",
-                                        "optimizer.safetensors"};
+    static const char* const names[] = {CONFIG, STATE, MODEL, MOMENTS};
     for (int i = 0; i < 8; i++) {
         remove_folder(in_root("broken"));
         make_checkpoint(in_root("broken"), &smallest, 3, 5);
@@ -1098,58 +988,40 @@ static void cut_or_changed_anywhere(void) {
     ENDS(load_all, in_root("broken"), 0, "");   // undamaged it loads
 }
 
-// "broken" is "good" with `from` replaced by `to` in `file` (and the header's length goes along).
-static void damage(const char* file, const char* from, const char* to) {
-    static const char* last = "";
-    char path[PATH_SIZE], original[PATH_SIZE];
-    if (strcmp(last, file)) {
-        make_checkpoint(in_root("good"), &smallest, 3, 5);
-        make_checkpoint(in_root("broken"), &smallest, 3, 5);
-        last = file;
-    }
-    join_path(path, in_root("broken"), file), join_path(original, in_root("good"), file);
-    Text text = read_file(original), changed = replaced(&text, from, to);
+// "broken" becomes a whole checkpoint, but with `from` replaced by `to` in `file` (and the header's length
+// goes along) and `more` bytes of nothing behind it.
+static void damage(const char* file, const char* from, const char* to, off_t more) {
+    struct stat info;
+    make_checkpoint(in_root("broken"), &smallest, 3, 5);
+    Text text = read_file(in_broken(file)), changed = replaced(&text, from, to);
     if (strstr(file, ".safetensors")) {
         size_t length = header_length(&text) + changed.length - text.length;
         for (int i = 0; i < 8; i++) changed.data[i] = (char)(length >> 8 * i & 0xFF);
     }
-    put_file(path, changed.data, changed.length);
-    text_free(&text), text_free(&changed);
-}
-
-static void append_number(const char* file) {
-    char path[PATH_SIZE];
-    join_path(path, in_root("broken"), file);
-    Text text = read_file(path);
-    text_append(&text, "\0\0\0\0", 4);
-    put_file(path, text.data, text.length);
+    put_back(in_broken(file), &changed);
     text_free(&text);
+    if (more && (stat(in_broken(file), &info) || truncate(in_broken(file), info.st_size + more))) abort();
 }
 
 // Tensor 0 is model.embed_tokens.weight: shape [3,2], 24 bytes at [0,24]. All 44 numbers have 176 bytes.
 // Which file, what stands in it, what is said when one of these stands there instead.
-#define MODEL "model.safetensors"
-#define MOMENTS "optimizer.safetensors"
-#define CONFIG "config.json"
-#define STATE "trainer_state.json"
 #define WIDTH "\"hidden_size\": 2"
 #define SCALING "\"rope_scaling\": null"
 static const struct { const char *file, *from, *words, *to[12]; } damages[] = {
     {MODEL, "\"F32\",\"shape\":[3,2]", "has the number format F16", {"\"F16\",\"shape\":[3,2]"}},
-    {MODEL, "\"F32\",\"shape\":[3,2]", "has the number format I8", {"\"I8\",\"shape\":[3,2]"}},
     {MODEL, "\"F32\",\"shape\":[3,2]", "has the number format of another kind", {"7,\"shape\":[3,2]"}},
     {MODEL, "\"F32\",\"shape\":[3,2]", "model.embed_tokens.weight", {"\"BF16\",\"shape\":[3,2]"}},   // half
     {MODEL, "e\":[3,2]", "does not have the shape that config.json asks for, [3,2]", {"e\":[2,3]"}},
     {MODEL, "\"shape\":[3,2]", "does not have the shape",
      {"\"shape\":[6]", "\"shape\":[3,2,1]", "\"shape\":[]", "\"shape\":6", "\"shape\":[-3,-2]",
-      "\"shape\":[3.5,2]", "\"shape\":[4294967299,2]",   // 2^32 + 3
-      "\"shape\":[1e999,2]", "\"shape\":[\"3\",2]", "\"form\":[3,2]"}},
+      "\"shape\":[3.5,2]", "\"shape\":[1e999,2]", "\"shape\":[\"3\",2]", "\"form\":[3,2]",
+      "\"shape\":[4294967299,2]"}},   // 2^32 + 3
     {MODEL, "s\":[0,24]", "another number of bytes than its shape", {"s\":[0,20]", "s\":[0,28]"}},
     {MODEL, "s\":[0,24]", "no tensor begins at byte 0",
      {"s\":[24,0]", "s\":[100000,100024]", "s\":[24,48]", "s\":[-24,0]", "s\":[0.5,24.5]",
-      "s\":[1e999,1e999]", "s\":[9007199254740992,9007199254741016]",           // 2^53
-      "s\":[18446744073709551592,18446744073709551616]",   // 2^64 - 24
-      "s\":[null,24]", "s\":[24]", "s\":{}", "s\":\"0,24\""}},
+      "s\":[null,24]", "s\":[24]", "s\":{}", "s\":\"0,24\"", "s\":[1e999,1e999]",
+      "s\":[9007199254740992,9007199254741016]",           // 2^53, and 2^64 - 24
+      "s\":[18446744073709551592,18446744073709551616]"}},
     {MODEL, "\"model.norm.weight\"", "the tensor model.norm.weight is missing", {"\"model.nrom.weight\""}},
     {MODEL, "\"model.norm.weight\"", "1 tensors overlap",
      {"\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"model.norm.weight\""}},
@@ -1157,9 +1029,7 @@ static const struct { const char *file, *from, *words, *to[12]; } damages[] = {
     {MOMENTS, "\"step\":\"5\"", "not a number of up to 15 digits",
      {"\"step\":\"-1\"", "\"step\":\"5.0\"", "\"step\":\"\"", "\"step\":\"123456789012345678901\"",
       "\"step\":\"1e3\"", "\"step\":\"0x5\"", "\"step\":\" 5\"", "\"step\":\"5 \""}},
-    {MOMENTS, "_steps\":\"0\"", "not a number of up to 15 digits",
-     {"_steps\":\"-1\"", "_steps\":\"5.0\"", "_steps\":\"\"", "_steps\":\"123456789012345678901\"",
-      "_steps\":\"1e3\"", "_steps\":\"0x5\"", "_steps\":\" 5\"", "_steps\":\"5 \""}},
+    {MOMENTS, "_steps\":\"0\"", "not a number of up to 15 digits", {"_steps\":\"-1\"", "_steps\":\"\""}},
     {MOMENTS, "\"exp_avg_sq.model.norm.weight\"", "the tensor exp_avg_sq.model.norm.weight is missing",
      {"\"exp_avg_sq.norm.weight\""}},
     {MOMENTS, "\"step\":\"5\"", "belongs to update 4, trainer_state.json to update 5", {"\"step\":\"4\""}},
@@ -1169,21 +1039,19 @@ static const struct { const char *file, *from, *words, *to[12]; } damages[] = {
     {CONFIG, WIDTH, "hidden_size must be from 1 to 16384, not 0", {"\"hidden_size\": 0"}},
     {CONFIG, "_size\": 2", "too small for the model that config.json", {"_size\": 16384", "_size\": 40"}},
     {CONFIG, WIDTH, "does not have the shape", {"\"hidden_size\": 3"}},
-    {CONFIG, WIDTH, "\"hidden_size\" is not a whole number",
-     {"\"hidden_size\": -2", "\"hidden_size\": 2.5", "\"hidden_size\": 1e300", "\"hidden_size\": \"2\"",
-      "\"hidden_size\": null", "\"hidden_size\": 4294967298"}},   // 2^32 + 2
+    {CONFIG, "n_size\": 2", "\"hidden_size\" is not a whole number",
+     {"n_size\": -2", "n_size\": 2.5", "n_size\": 1e300", "n_size\": \"2\"", "n_size\": null",
+      "n_size\": 4294967298"}},     // 2^32 + 2
     {CONFIG, WIDTH ",", "the field \"hidden_size\" is missing", {""}},
     {CONFIG, "\"vocab_size\": 3", "vocab_size must be from 1 to 1048576, not 0", {"\"vocab_size\": 0"}},
     {CONFIG, "\"vocab_size\": 3", "too small for the model", {"\"vocab_size\": 1048576"}},
     {CONFIG, "_layers\": 1", "_hidden_layers must be from 1 to 256, not 0", {"_layers\": 0"}},
     {CONFIG, "_layers\": 1", "too small for the model", {"_layers\": 256"}},
-    {CONFIG, "attention_heads\": 1", "_attention_heads must be from 1 to 256, not 0",
-     {"attention_heads\": 0"}},
+    {CONFIG, "attention_heads\": 1", "_attention_heads must be from 1 to 256", {"attention_heads\": 0"}},
     {CONFIG, "value_heads\": 1", "must be a multiple", {"value_heads\": 2"}},
     {CONFIG, "value_heads\": 1", "heads must be from 1 to 256, not 0", {"value_heads\": 0"}},
     {CONFIG, "\"head_dim\": 2", "head_dim must be even", {"\"head_dim\": 3"}},
-    {CONFIG, "embeddings\": 4", "embeddings must be from 1 to 65536",
-     {"embeddings\": 0", "embeddings\": 99999999"}},
+    {CONFIG, "dings\": 4", "embeddings must be from 1 to 65536", {"dings\": 0", "dings\": 99999999"}},
     {CONFIG, "_theta\": 10000", "rope_theta must be above 1", {"_theta\": 0", "_theta\": 1e999"}},
     {CONFIG, "\"rope_theta\": 10000", "\"rope_theta\" is not a number", {"\"rope_theta\": \"10000\""}},
     {CONFIG, "\"rms_norm_eps\": ", "rms_norm_eps must be above 0", {"\"rms_norm_eps\": -"}},
@@ -1208,7 +1076,6 @@ static const struct { const char *file, *from, *words, *to[12]; } damages[] = {
     {STATE, "\"kind\": \"sft\"", "a run of kind \"rl\", this one is of kind \"sft\"", {"\"kind\": \"rl\""}},
     {STATE, "\"kind\": \"sft\",", "trainer_state.json is damaged", {""}},
     {STATE, "step\": 5", "trainer_state.json is damaged", {"step\": -5", "step\": 5.5", "step\": 1e99"}},
-    {STATE, "\"step\": 5", "update 6", {"\"step\": 6"}},
     {STATE, "\"options\"", "trainer_state.json is damaged", {"\"opinions\""}},
     {STATE, "n\": \"7\"", "trainer_state.json: --n must be a whole number, not 'seven'", {"n\": \"seven\""}},
     {STATE, "\"n\": \"7\"", "--n must be from 0 to 100", {"\"n\": \"101\""}},
@@ -1217,63 +1084,50 @@ static const struct { const char *file, *from, *words, *to[12]; } damages[] = {
 };
 
 static void damaged_files(void) {
-    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++)
+    for (int i = 0; i < COUNT(damages); i++)
         for (int k = 0; k < 12 && damages[i].to[k]; k++) {
-            damage(damages[i].file, damages[i].from, damages[i].to[k]);
+            damage(damages[i].file, damages[i].from, damages[i].to[k], 0);
             ENDS(load_all, in_root("broken"), 2, damages[i].words);
         }
-}
-
-static void damaged_lengths(void) {
     // one number more at the end: of a tensor that the model does not have, of none
     damage(MODEL, "\"model.norm.weight\"",
-           "\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[176,180]},\"model.norm.weight\"");
-    append_number(MODEL);
+           "\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[176,180]},\"model.norm.weight\"", 4);
     ENDS(load_all, in_root("broken"), 2, "has the tensor x, which is not in the model");
-    damage(MODEL, "\"step\"", "\"step\"");
-    append_number(MODEL);
+    damage(MODEL, "", "", 4);
     ENDS(load_all, in_root("broken"), 2, "no tensor begins at byte 176 behind the header");
     // 3 GB of nothing behind it: the header says how long the file is, and no more is read
-    damage(MODEL, "\"step\"", "\"step\"");
     double begin = seconds_now();
-    if (truncate(in_root("broken/" MODEL), (off_t)3 << 30) == 0)
-        ENDS(load_all, in_root("broken"), 2, "no tensor begins at byte 176 behind the header");
+    damage(MODEL, "", "", (off_t)3 << 30);
+    ENDS(load_all, in_root("broken"), 2, "no tensor begins at byte 176 behind the header");
     CHECK(seconds_now() - begin < 2.0);
     // the length of the header: 2^64 - 1, 2^63, one more than there is, none
     make_checkpoint(in_root("broken"), &smallest, 3, 5);
-    Text text = read_file(in_root("broken/" MODEL));
+    Text text = read_file(in_broken(MODEL));
     const uint64_t lengths[4] = {UINT64_MAX, (uint64_t)1 << 63, text.length - 7, 0};
     for (int i = 0; i < 4; i++) {
         for (int b = 0; b < 8; b++) text.data[b] = (char)(lengths[i] >> 8 * b & 0xFF);
-        put_file(in_root("broken/" MODEL), text.data, text.length);
+        put_file(in_broken(MODEL), text.data, text.length);
         ENDS(load_all, in_root("broken"), 2, i < 3 ? "the file ends inside its header" : "ends too early");
     }
     text_free(&text);
 }
 
+// A save killed while it renames leaves files of updates 5 and 6: whichever, they must not be resumed.
 static void missing_and_mixed_files(void) {
-    static const char* const names[] = {"config.json", "model.safetensors", "optimizer.safetensors",
-                                        "trainer_state.json", "value.safetensors",
+    static const char* const names[] = {CONFIG, MODEL, MOMENTS, STATE, "value.safetensors",
                                         "value_optimizer.safetensors"};
-    char path[PATH_SIZE];
     with_value = 1;
-    for (int i = 0; i < 6; i++) {
-        make_checkpoint(in_root("broken"), &smallest, 3, 5);
-        join_path(path, in_root("broken"), names[i]);
-        remove(path);
-        ENDS(load_all, in_root("broken"), 2, names[i]);
-    }
-    ENDS(load_all, in_root("nowhere"), 2, "nowhere");
-    // A save killed while it renames leaves files of updates 5 and 6: whichever, they must not be resumed.
     make_checkpoint(in_root("later"), &smallest, 9, 6);
-    for (int i = 1; i < 6; i++) {
-        make_checkpoint(in_root("broken"), &smallest, 3, 5);
-        join_path(path, in_root("broken"), names[i]);
+    for (int i = 0; i < 6; i++) {
         char from[PATH_SIZE];
         join_path(from, in_root("later"), names[i]);
-        copy_file(path, from);
-        ENDS(load_all, in_root("broken"), 2, "update 6");
+        make_checkpoint(in_root("broken"), &smallest, 3, 5);
+        remove(in_broken(names[i]));
+        ENDS(load_all, in_root("broken"), 2, names[i]);
+        copy_file(in_broken(names[i]), from);
+        ENDS(load_all, in_root("broken"), i ? 2 : 0, "update 6");   // the sizes are the same
     }
+    ENDS(load_all, in_root("nowhere"), 2, "nowhere");
     with_value = 0;
 }
 
@@ -1292,10 +1146,9 @@ static void save_with_little_room(const char* folder) {
 static void save_later(const char* folder) { make_checkpoint(folder, &smallest, 77, 6); }
 
 static void a_failed_save_changes_nothing(void) {
-    static const char* const names[] = {"config.json", "generation_config.json", "tokenizer.json",
-                                        "tokenizer_config.json", "model.safetensors", "optimizer.safetensors",
-                                        "value.safetensors", "value_optimizer.safetensors",
-                                        "trainer_state.json"};
+    static const char* const names[] = {
+        CONFIG, "generation_config.json", "tokenizer.json", "tokenizer_config.json", MODEL, MOMENTS, STATE,
+        "value.safetensors", "value_optimizer.safetensors"};
     with_value = 1;
     flushes = 0, renames = 0;
     make_checkpoint(in_root("kept"), &smallest, 3, 5);
@@ -1322,7 +1175,7 @@ static void a_failed_save_changes_nothing(void) {
     ENDS(save_later, in_root("a file"), 1, "is not a directory");
     ENDS(save_later, in_root("a file/below"), 1, "cannot make the directory");
     ENDS(save_later, "/dev/null/below", 1, "cannot make the directory");
-    ENDS(save_later, "", 2, "directory");   // not "/", not whatever the memory behind the empty name says
+    ENDS(save_later, "", 2, "directory");    // not "/", not whatever the memory behind the empty name says
     ENDS(save_later, in_root("kept"), 0, "");   // with room again, it works
     CHECK(!is_still(in_root("kept"), &before) && !holds_parts(in_root("kept")));
     text_free(&before), text_free(&largest);
@@ -1331,22 +1184,29 @@ static void a_failed_save_changes_nothing(void) {
 
 // status 1 unless weights, moments and number of updates (also the value's) are all of save 5 or all of 6
 static void load_killed(const char* folder) {
-    Model m = load_model(folder), old = model_new(smallest);
-    Optimizer first = optimizer_new(&smallest);
+    Config vc = value_config(&smallest);
+    Model m = load_model(folder), old = model_new(smallest), value = model_new(vc);
+    Optimizer first = optimizer_new(&smallest), vo, value_first = optimizer_new(&vc);
     fill_with_noise(&old.weights, 3);
     long expected = same_weights(&m.weights, &old.weights) ? 5 : 6;
-    fill_with_noise(&first.first, expected == 5 ? 3 + 1 : 77 + 1);   // see make_checkpoint()
+    uint64_t seed = expected == 5 ? 3 : 77;                  // see make_checkpoint()
+    fill_with_noise(&first.first, seed + 1);
+    fill_with_noise(&value.weights, seed + 3), fill_with_noise(&value_first.first, seed + 4);
     long step = state_from_json(folder, "sft", (Option[]){{0}});
     Optimizer o = load_optimizer(folder, &m.config, step);
+    Model v = load_value_model(&vo, folder, &m.config, step);
     if (step != expected || !same_weights(&o.first, &first.first)) fail(1, "parts of two saves were mixed");
-    if (!with_value) return;
-    Config vc = value_config(&smallest);
-    Optimizer vo, value_first = optimizer_new(&vc);
-    Model v = load_value_model(&vo, folder, &m.config, step), value = model_new(vc);
-    fill_with_noise(&value.weights, expected == 5 ? 3 + 3 : 77 + 3);
-    fill_with_noise(&value_first.first, expected == 5 ? 3 + 4 : 77 + 4);
     if (!same_weights(&v.weights, &value.weights) || !same_weights(&vo.first, &value_first.first))
         fail(1, "value models of two saves were mixed");
+}
+
+static int save_killed(int at) {             // saves over checkpoint 5 and is killed before this rename
+    remove_folder(in_root("killed"));
+    make_checkpoint(in_root("killed"), &smallest, 3, 5);
+    kill_at = at, renames = 0;
+    int status = ending_of(save_later, in_root("killed")).status;
+    kill_at = 0;
+    return status;
 }
 
 // Killed between renames, a save leaves files of two. What is loaded is all of the old one until .saving is
@@ -1357,29 +1217,19 @@ static void a_killed_save_is_never_mixed(void) {
     save_later(in_root("killed"));
     int last = renames;
     for (int at = 1; at <= last + 1; at++) {
-        remove_folder(in_root("killed"));
-        make_checkpoint(in_root("killed"), &smallest, 3, 5);
-        kill_at = at, renames = 0;
-        Ending save = ending_of(save_later, in_root("killed"));
-        kill_at = 0;
-        CHECK(save.status == (at <= last ? 137 : 0));
+        CHECK(save_killed(at) == (at <= last ? 137 : 0));
         chmod(in_root("killed"), 0555);
-        Ending load = ending_of(load_killed, in_root("killed"));
+        ENDS(load_killed, in_root("killed"), 0, "");
         chmod(in_root("killed"), 0755);
-        CHECK(load.status == 0);
-        if (load.status) printf("    killed at %d of %d: %s", at, last, load.said);
         if (at == 1) continue;
         close(take_folder(in_root("killed"), 0, 0));   // the next writer moves what was left
         CHECK(!holds_parts(in_root("killed")));
         ENDS(load_killed, in_root("killed"), 0, "");
     }
-    make_checkpoint(in_root("killed"), &smallest, 3, 5);
-    kill_at = 3, renames = 0;
-    ending_of(save_later, in_root("killed"));
-    kill_at = 0;
+    CHECK(save_killed(3) == 137);
     empty_folder(in_root("killed"), ".saving", 0);   // as run_begin() does
     empty_folder(in_root("killed"), ".saved", 1);
-    save_later(in_root("killed"));   // what was left behind is in nobody's way
+    save_later(in_root("killed"));           // what was left behind is in nobody's way
     ENDS(load_killed, in_root("killed"), 0, "");
     CHECK(!holds_parts(in_root("killed")));
     with_value = 0;
@@ -1387,20 +1237,23 @@ static void a_killed_save_is_never_mixed(void) {
 
 // ---- options
 
-static struct { int n, flag; float x; uint64_t seed; const char *text, *rest[2]; int rests; } given;
-
-// words separated by | become the command line
-static void parse(const char* words) {
-    static char line[1000];   // stays: the texts of options point into it
-    char* argv[32];
+// words separated by |
+static int split(char* argv[64], char* line) {
     int argc = 0;
-    snprintf(line, sizeof line, "%s", words);
-    for (char* p = line; p && argc < 32; argc++) {
+    for (char* p = *line ? line : NULL; p && argc < 64; argc++) {
         argv[argc] = p;
         p = strchr(p, '|');
         if (p) *p++ = 0;
     }
-    if (!*words) argc = 0;
+    return argc;
+}
+
+static struct { int n, flag; float x; uint64_t seed; const char *text, *rest[2]; int rests; } given;
+
+static void parse(const char* words) {
+    static char line[1000];   // stays: the texts of options point into it
+    char* argv[64];
+    snprintf(line, sizeof line, "%s", words);
     memset(&given, 0, sizeof given);
     Option options[] = {
         {"n", OPTION_INT, &given.n, -5, 100, "", 1, 0},
@@ -1411,6 +1264,7 @@ static void parse(const char* words) {
         {"flag", OPTION_FLAG, &given.flag, 0, 0, "", 1, 0},
         {0},
     };
+    int argc = split(argv, line);
     given.rests = parse_options(options, argc, argv, given.rest, 2);
 }
 
@@ -1433,50 +1287,39 @@ static void options_that_are_right(void) {
 }
 
 static void options_that_are_wrong(void) {
-    static const struct { const char *line, *words; } bad[] = {
-        {"--m=3", "unknown option '--m'"},
-        {"--N=3", "unknown option '--N'"},
-        {"-n=3", "unknown option '-n'"},
-        {"--", "unknown option '--'"},
-        {"--=3", "unknown option '--'"},
-        {"--nn=3", "unknown option '--nn'"},
-        {"--tex=3", "unknown option '--tex'"},
-        {"-5", "unknown option '-5'"},
-        {"--n", "--n needs a value"},
-        {"--x=1|--text", "--text needs a value"},
-        {"--text|--n=3", "--text needs a value"},   // not: a text that is "--n=3"
-        {"--flag=1", "--flag takes no value"},
-        {"--flag=", "--flag takes no value"},
-        {"--flag|1|2|3", "'3' is not expected here"},
-        {"a|b|", "'' is not expected here"},
-        {"--n=101", "--n must be from -5 to 100, not 101"},
-        {"--n=-6", "--n must be from -5 to 100, not -6"},
-        {"--n=1e99", "--n must be from -5 to 100"},
-        {"--n=99999999999999999999", "--n must be from -5 to 100"},
-        {"--n=2.5", "--n must be a whole number, not '2.5'"},
-        {"--x=10.5", "--x must be from 0 to 10"},
-        {"--x=-0.1", "--x must be from 0 to 10"},
-        {"--x=1e99", "--x must be from 0 to 10"},
-        {"--seed=-1", "--seed must be a whole number"},
-        {"--seed=18446744073709551616", "--seed must be a whole number"},
-        {"--seed=1.5", "--seed must be a whole number"},
-        {"--seed=+1", "--seed must be a whole number"},
-        {"--text=caf\xE9", "--text must be valid UTF-8"},   // trainer_state.json could not be read again
+    static const struct { const char *words, *lines[4]; } bad[] = {
+        {"unknown option '--m'", {"--m=3"}},
+        {"unknown option '--N'", {"--N=3"}},
+        {"unknown option '-n'", {"-n=3"}},
+        {"unknown option '--'", {"--", "--=3"}},
+        {"unknown option '--nn'", {"--nn=3"}},
+        {"unknown option '--tex'", {"--tex=3"}},
+        {"unknown option '-5'", {"-5"}},
+        {"--n needs a value", {"--n"}},
+        {"--text needs a value", {"--x=1|--text", "--text|--n=3"}},   // not: a text that is "--n=3"
+        {"--flag takes no value", {"--flag=1", "--flag="}},
+        {"'3' is not expected here", {"--flag|1|2|3"}},
+        {"'' is not expected here", {"a|b|"}},
+        {"--n must be from -5 to 100, not ", {"--n=101", "--n=-6", "--n=1e99", "--n=99999999999999999999"}},
+        {"--n must be a whole number, not '2.5'", {"--n=2.5"}},
+        {"--x must be from 0 to 10", {"--x=10.5", "--x=-0.1", "--x=1e99"}},
+        {"--seed must be a whole number",
+         {"--seed=-1", "--seed=18446744073709551616", "--seed=1.5", "--seed=+1"}},
+        {"--text must be valid UTF-8", {"--text=caf\xE9"}},   // trainer_state.json could not be read again
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) ENDS(parse, bad[i].line, 2, bad[i].words);
+    for (int i = 0; i < 4 * COUNT(bad); i++)
+        if (bad[i / 4].lines[i % 4]) ENDS(parse, bad[i / 4].lines[i % 4], 2, bad[i / 4].words);
     // what strtod() would take or half take, but nobody means
     static const char* const numbers[] = {
         "",   " ",    "x",      "nan", "NAN", "inf", "-inf", "infinity", " 5",   "5 ",     "\t5",
         "5x", "0x10", "0x1p3",  "5,0", "1 2", "1e",  "--5",  "five",     "1e999", "nan(5)",
     };
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        char line[64];
-        snprintf(line, sizeof line, "--n=%s", numbers[i]);
-        ENDS(parse, line, 2, "--n must be");
-        snprintf(line, sizeof line, "--x=%s", numbers[i]);
-        ENDS(parse, line, 2, "--x must be");
-        snprintf(line, sizeof line, "--seed=%s", numbers[i]);
-        ENDS(parse, line, 2, "--seed must be");
+    static const char* const names[] = {"n", "x", "seed"};
+    for (int i = 0; i < 3 * COUNT(numbers); i++) {
+        char line[64], words[32];
+        snprintf(line, sizeof line, "--%s=%s", names[i % 3], numbers[i / 3]);
+        snprintf(words, sizeof words, "--%s must be", names[i % 3]);
+        ENDS(parse, line, 2, words);
     }
 }
 
@@ -1492,22 +1335,19 @@ static const char* const tiny_data =
 #define TINY "--data=@tiny.jsonl|--threads=1|--steps=9|--batch-size=3|--warmup-steps=2|" \
              "--layers=2|--width=8|--heads=2|--kv-heads=1|--head-dim=4|--mlp-width=12"
 #define FLAT "|--warmup-steps=0|--final-lr-frac=1"   // a learning rate that does not depend on --steps
+#define NEW TINY "|--overwrite"
+#define ENDLESS TINY "|--steps=100000000"
 
 // Supervised training with these options, ending like main(); "@name" is a path in the test's folder.
 static void run_training(const char* words) {
     char line[8000];
     size_t n = 0;
     char* argv[64];
-    int argc = 0;
     for (const char* p = words; *p && n < 4000; p++)
         if (*p == '@') n += (size_t)snprintf(line + n, sizeof line - n, "%s/", root);
         else line[n++] = *p;
     line[n] = 0;
-    for (char* p = line; p && argc < 64; argc++) {
-        argv[argc] = p;
-        p = strchr(p, '|');
-        if (p) *p++ = 0;
-    }
+    int argc = split(argv, line);
     TrainOptions o = train_defaults();
     Option options[TRAIN_OPTIONS] = {{0}};
     train_options(options, &o);
@@ -1516,132 +1356,137 @@ static void run_training(const char* words) {
     _exit(train(&o, options));
 }
 
-static int train_status(const char* words) {
-    Ending e = ending_of(run_training, words);
-    if (e.status != 0 && e.status != 130) printf("  training said: %s", e.said);
-    return e.status;
-}
-// the same when Ctrl-C is pressed in update number `press`
-static int stopped_status(int press, const char* words) {
+// Training with these options; Ctrl-C is pressed in update number `press`, 0 = never.
+#define TRAINS(words) trains(__LINE__, 0, words)
+#define STOPS(press, words) trains(__LINE__, press, words)
+static void trains(int line, int press, const char* words) {
     press_at = press;
-    int status = train_status(words);
+    Ending e = ending_of(run_training, words);
     press_at = 0;
-    return status;
+    if (e.status == (press ? 130 : 0)) return;
+    check_broken++;
+    printf("  %s:%d: %s ended with status %d: %s", __FILE__, line, words, e.status, e.said);
 }
 
-// metrics.csv without its two columns of times: "0,5.57,0.0015,1.76" ...
-static Text metrics_of(const char* path) {
+// What two equal runs have in common: metrics.csv without its two columns of times, "0,5.57,0.0015,1.76" ...;
+// trainer_state.json without how often is saved and printed; all of any other file
+static Text comparable(const char* folder, const char* name) {
+    char path[PATH_SIZE];
+    join_path(path, folder, name);
     Text text = read_file(path), out = {0};
     text_append(&out, "", 0);
-    for (char* line = text.data; *line;) {
-        char* end = line + strcspn(line, "\n");
+    for (char *p = text.data, *end = p + text.length; p < end;) {
+        size_t length = (size_t)(end - p), kept = 0;
+        if (!strstr(name, ".safetensors")) length = strcspn(p, "\n") + (strchr(p, '\n') != NULL);
         int commas = 0;
-        for (char* p = line; p < end && (commas += *p == ',') < 4; p++) text_append(&out, p, 1);
-        text_append(&out, "\n", 1);
-        line = *end ? end + 1 : end;
+        while (kept < length && (strcmp(name, "metrics.csv") || (commas += p[kept] == ',') < 4)) kept++;
+        if (!strncmp(p, "    \"save-every", 15) || !strncmp(p, "    \"log-every", 14)) kept = 0;
+        text_append(&out, p, kept);
+        if (kept < length) text_append(&out, "\n", 1);
+        p += length;
     }
     text_free(&text);
     return out;
 }
 
-// trainer_state.json without how often is saved and printed
-static Text state_of(const char* path) {
-    Text text = read_file(path), out = {0};
-    text_append(&out, "", 0);
-    for (char* line = text.data; *line; line += strcspn(line, "\n") + 1)
-        if (strncmp(line, "    \"save-every", 15) && strncmp(line, "    \"log-every", 14))
-            text_append(&out, line, strcspn(line, "\n") + 1);
-    text_free(&text);
-    return out;
-}
-
+#define SAME_RUN(a, b) same_run(__LINE__, in_root(a), in_root(b))
 static void same_run(int line, const char* a, const char* b) {
-    static const struct { const char* name; Text (*read)(const char*); } file[] = {
-        {"model.safetensors", read_file}, {"optimizer.safetensors", read_file}, {"config.json", read_file},
-        {"trainer_state.json", state_of}, {"metrics.csv", metrics_of},
-    };
-    char x[PATH_SIZE], y[PATH_SIZE];
+    static const char* const names[] = {MODEL, MOMENTS, CONFIG, STATE, "metrics.csv"};
     for (int i = 0; i < 5; i++) {
-        join_path(x, a, file[i].name), join_path(y, b, file[i].name);
-        Text m = file[i].read(x), n = file[i].read(y);
-        if (!same_text(&m, &n)) check_broken++, printf("  %s:%d: %s differs\n", __FILE__, line, file[i].name);
+        Text m = comparable(a, names[i]), n = comparable(b, names[i]);
+        if (!same_text(&m, &n)) check_broken++, printf("  %s:%d: %s differs\n", __FILE__, line, names[i]);
         text_free(&m), text_free(&n);
     }
 }
 
-static void append_line(const char* text) {   // to the table of the run in "parts"
-    FILE* file = fopen(in_root("parts/metrics.csv"), "a");
-    fputs(text, file);
-    fclose(file);
+// rows of metrics.csv, and the number of updates in trainer_state.json
+static void check_updates(const char* folder, long updates) {
+    char path[PATH_SIZE];
+    join_path(path, folder, STATE);
+    Json* state = json_read_file(path);
+    Text m = comparable(folder, "metrics.csv");
+    long lines = -1;          // the first holds the names
+    for (const char* p = m.data; *p; p++) lines += *p == '\n';
+    if (updates < 0) updates = lines;
+    CHECK(lines == updates && json_get(state, "step")->number == (double)updates && lines > 0);
+    CHECK(!strncmp(m.data, "step,loss,lr,grad_norm\n0,", 25));
+    Model model = load_model(folder);
+    Optimizer o = load_optimizer(folder, &model.config, lines);
+    json_free(state), text_free(&m), optimizer_free(&o), model_free(&model);
+    CHECK(!holds_parts(folder));
 }
 
+static void append_line(const char* text) {   // to the table of the run in "parts"
+    write_bytes(in_root("parts/metrics.csv"), "a", text, strlen(text));
+}
+
+#define RESUME "--resume=@parts|--threads=1"
 static void a_resumed_run_is_the_same_run(void) {
     put_text(in_root("tiny.jsonl"), tiny_data);
-    CHECK(train_status(TINY "|--out=@whole") == 0);
-    Text m = metrics_of(in_root("whole/metrics.csv"));
-    int lines = 0;
-    for (const char* p = m.data; *p; p++) lines += *p == '\n';
-    CHECK(lines == 1 + 9);   // the names, and the updates 0 to 8
-    CHECK(!strncmp(m.data, "step,loss,lr,grad_norm\n0,", 25));
-    text_free(&m);
-
-    // saving more often changes nothing
-    CHECK(train_status(TINY "|--save-every=2|--out=@often") == 0);
-    same_run(__LINE__, in_root("whole"), in_root("often"));
+    TRAINS(TINY "|--out=@whole");
+    check_updates(in_root("whole"), 9);
+    TRAINS(TINY "|--save-every=2|--out=@often");   // saving more often changes nothing
+    SAME_RUN("whole", "often");
 
     // Ctrl-C: the update is finished and saved, status 130; then on, with other threads or --save-every.
     for (int stop = 1; stop <= 9; stop += stop == 2 || stop == 5 ? 3 : 1) {   // 1, 2, 5, 8, 9
         remove_folder(in_root("parts"));
-        CHECK(stopped_status(stop, TINY "|--out=@parts") == 130);
-        Json* state = json_read_file(in_root("parts/trainer_state.json"));
-        CHECK(json_get(state, "step")->number == stop);
-        json_free(state);
-        const char* how = stop == 5 ? "--resume=@parts|--out=@parts/|--threads=2"
-                                    : "--resume=@parts|--save-every=1";
-        if (stop < 9) CHECK(train_status(how) == 0);
-        same_run(__LINE__, in_root("whole"), in_root("parts"));
+        STOPS(stop, TINY "|--out=@parts");
+        check_updates(in_root("parts"), stop);
+        if (stop == 5) TRAINS("--resume=@parts|--out=@parts/|--threads=2");
+        else if (stop < 9) TRAINS("--resume=@parts|--save-every=1");
+        SAME_RUN("whole", "parts");
     }
 
     // three parts; with lines in metrics.csv that a killed process left behind
     remove_folder(in_root("parts"));
-    CHECK(stopped_status(2, TINY "|--save-every=3|--log-every=4|--out=@parts") == 130);
-    CHECK(stopped_status(2, "--resume=@parts|--threads=1") == 130);
+    STOPS(2, TINY "|--save-every=3|--log-every=4|--out=@parts");
+    STOPS(2, RESUME);
     Text state = read_file(in_root("parts/trainer_state.json"));   // both belong to the run
     CHECK(strstr(state.data, "\"save-every\": \"3\"") && strstr(state.data, "\"log-every\": \"4\""));
     text_free(&state);
     append_line("4,0,0,0,0,0\n5,0,0,0,0,0\n6,0");   // updates 0 to 3 are saved
-    CHECK(train_status("--resume=@parts|--threads=1") == 0);
-    same_run(__LINE__, in_root("whole"), in_root("parts"));
+    TRAINS(RESUME);
+    SAME_RUN("whole", "parts");
 
     // a metrics.csv that has been copied behind itself: no update may stand in it twice
     remove_folder(in_root("parts"));
-    CHECK(stopped_status(4, TINY "|--out=@parts") == 130);
+    STOPS(4, TINY "|--out=@parts");
     append_line("step,loss,lr,grad_norm,tokens,seconds\n0,0,0,0,0,0\n3,0,0,0,0,0\n");
-    CHECK(train_status("--resume=@parts|--threads=1") == 0);
-    same_run(__LINE__, in_root("whole"), in_root("parts"));
+    TRAINS(RESUME);
+    SAME_RUN("whole", "parts");
 
     // A longer run whose learning rate is constant: 4 updates and 5 more are 9.
-    CHECK(train_status(TINY FLAT "|--out=@flat") == 0);
-    CHECK(train_status(TINY FLAT "|--steps=4|--out=@more") == 0);
-    CHECK(train_status("--resume=@more|--steps=9|--threads=1") == 0);
-    same_run(__LINE__, in_root("flat"), in_root("more"));
+    TRAINS(TINY FLAT "|--out=@flat");
+    TRAINS(TINY FLAT "|--steps=4|--out=@more");
+    TRAINS("--resume=@more|--steps=9|--threads=1");
+    SAME_RUN("flat", "more");
 }
 
 static void runs_that_cannot_be_resumed(void) {
-    ENDS(run_training, "--resume=@nowhere", 2, "has no trainer_state.json");
-    CHECK(train_status(TINY "|--overwrite|--out=@base") == 0);
+    static const struct { const char *options, *words; } bad[] = {
+        {"--resume=@nowhere", "has no trainer_state.json"},
+        // nothing is left to do, or the sizes of the model are to change: the user has something else in mind
+        {"--resume=@base", "9 of 9 updates"},
+        {"--resume=@base|--steps=20|--out=@never", "in its own folder: copy "},
+        {"--resume=@base|--steps=20|--overwrite", "leave one out"},
+        {"--resume=@base|--steps=20|--width=16", "--width"},
+        {TINY "|--steps=20|--out=@base", "holds a run: --resume "},
+        // bad input is found before anything is written
+        {TINY "|--data=@nowhere.jsonl|--out=@never", "cannot open"},
+        {TINY "|--heads=3|--kv-heads=2|--out=@never", "must be a multiple"},
+        {TINY "|--context=8|--out=@never", "no conversation fits the context of 8"},
+        {TINY "|--eval-data=@nowhere.jsonl|--out=@never", "cannot open"},
+    };
+    TRAINS(NEW "|--out=@base");
     Text before = picture(in_root("base"));
-    // nothing is left to do, or the sizes of the model are to change: the user has something else in mind
-    ENDS(run_training, "--resume=@base", 2, "9 of 9 updates");
-    ENDS(run_training, "--resume=@base|--steps=20|--out=@elsewhere", 2, "in its own folder: copy ");
-    ENDS(run_training, "--resume=@base|--steps=20|--overwrite", 2, "leave one out");
-    ENDS(run_training, TINY "|--steps=20|--out=@base", 2, "holds a run: --resume ");
-    CHECK(!file_exists(in_root("elsewhere")));
-    ENDS(run_training, "--resume=@base|--steps=20|--width=16", 2, "--width");
+    for (int i = 0; i < COUNT(bad); i++) ENDS(run_training, bad[i].options, 2, bad[i].words);
+    CHECK(!file_exists(in_root("never")));
     CHECK(is_still(in_root("base"), &before));
     text_free(&before);
 
-    // other data; a table without a row or its head; the state of another run, or with another width
+    // other data; a table without a row or its head; the state of another run, or with another width. "": no
+    // file, and from the second on it stays away
     static const struct { const char *file, *from, *to, *words; } row[] = {
         {"tiny.jsonl", "8/2?", "6/2?", "tiny.jsonl has changed since the run began"},
         {"base/metrics.csv", "\n4,", "\n44,", "does not have its row of update 4 any more"},
@@ -1649,34 +1494,22 @@ static void runs_that_cannot_be_resumed(void) {
         {"base/metrics.csv", "step,loss", "loss,step", "row of update 0"},
         {"base/trainer_state.json", "\"sft\"", "\"rl\"", "was written by a run of kind \"rl\""},
         {"base/trainer_state.json", "width\": \"8\"", "width\": \"16\"", "--width is 8 for the model in "},
+        {"base/metrics.csv", "", "", "cannot open"},
+        {"base/optimizer.safetensors", "", "", "optimizer.safetensors"},
+        {"base/trainer_state.json", "", "", "has no trainer_state.json"},
     };
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+    for (int i = 0; i < COUNT(row); i++) {
         Text was = edit(in_root(row[i].file), row[i].from, row[i].to);
+        if (!*row[i].from) remove(in_root(row[i].file));
         ENDS(run_training, "--resume=@base|--steps=20", 2, row[i].words);
-        put_back(in_root(row[i].file), &was);
-    }
-    static const char* const lost[][2] = {   // from now on this file is missing, too
-        {"base/metrics.csv", "cannot open"}, {"base/optimizer.safetensors", "optimizer.safetensors"},
-        {"base/trainer_state.json", "has no trainer_state.json"}};
-    for (int i = 0; i < 3; i++) {
-        Text table = read_file(in_root(lost[i][0]));
-        remove(in_root(lost[i][0]));
-        ENDS(run_training, "--resume=@base|--steps=20", 2, lost[i][1]);
-        if (i == 0) put_file(in_root(lost[i][0]), table.data, table.length);
-        text_free(&table);
+        if (i < 7) put_back(in_root(row[i].file), &was);
+        else text_free(&was);
     }
     ENDS(run_training, TINY "|--out=@base", 2, "holds a run");   // its weights are left
-
-    // bad input is found before anything is written
-    ENDS(run_training, TINY "|--data=@nowhere.jsonl|--out=@never", 2, "cannot open");
-    ENDS(run_training, TINY "|--heads=3|--kv-heads=2|--out=@never", 2, "must be a multiple");
-    ENDS(run_training, TINY "|--context=8|--out=@never", 2, "no conversation fits the context of 8");
-    ENDS(run_training, TINY "|--eval-data=@nowhere.jsonl|--out=@never", 2, "cannot open");
-    CHECK(!file_exists(in_root("never")));
 }
 
 static void copy_model(const char* to, const char* from) {   // the weights and what they are, no moments
-    static const char* const names[] = {"config.json", "model.safetensors"};
+    static const char* const names[] = {CONFIG, MODEL};
     char x[PATH_SIZE], y[PATH_SIZE];
     make_folder(to);
     for (int i = 0; i < 2; i++) join_path(x, to, names[i]), join_path(y, from, names[i]), copy_file(x, y);
@@ -1685,23 +1518,23 @@ static void copy_model(const char* to, const char* from) {   // the weights and 
 // --model takes the weights and the sizes, and nothing else: the run begins with update 0 and moments of 0.
 #define FROM "--data=@tiny.jsonl|--threads=1|--batch-size=3|--warmup-steps=2|--model=@start"
 static void a_run_from_a_model(void) {
-    CHECK(train_status(TINY "|--overwrite|--out=@start") == 0);
-    // with a learning rate of 0 the weights stay as they are
-    CHECK(train_status(FROM "|--steps=1|--lr=0|--out=@still") == 0);
+    TRAINS(NEW "|--out=@start");
+    TRAINS(FROM "|--steps=1|--lr=0|--out=@still");   // with a learning rate of 0 the weights stay as they are
     Model start = load_model(in_root("start")), still = load_model(in_root("still"));
     CHECK(same_weights(&start.weights, &still.weights));
     CHECK(!memcmp(&start.config, &still.config, sizeof(Config)) && start.config.width == 8);
     model_free(&start), model_free(&still);
 
     // the moments of the nine updates behind it play no part: without their file it is the same run
-    CHECK(train_status(FROM "|--steps=7|--out=@from") == 0);
+    TRAINS(FROM "|--steps=7|--out=@from");
     remove(in_root("start/optimizer.safetensors")), remove(in_root("start/trainer_state.json"));
-    CHECK(train_status(FROM "|--steps=7|--overwrite|--out=@again") == 0);
-    same_run(__LINE__, in_root("from"), in_root("again"));
+    TRAINS(FROM "|--steps=7|--overwrite|--out=@again");
+    SAME_RUN("from", "again");
+    check_updates(in_root("again"), 7);
     Json* state = json_read_file(in_root("again/trainer_state.json"));
-    CHECK(json_get(state, "step")->number == 7);
-    CHECK_TEXT(json_get(json_get(state, "options"), "model")->string, in_root("start"));
-    CHECK_TEXT(json_get(json_get(state, "options"), "width")->string, "8");
+    const Json* options = json_get(state, "options");
+    CHECK_TEXT(json_get(options, "model")->string, in_root("start"));
+    CHECK_TEXT(json_get(options, "width")->string, "8");
     json_free(state);
 
     // it is resumed bit for bit, whether the model it began with is still there, is another one, or is gone
@@ -1709,33 +1542,25 @@ static void a_run_from_a_model(void) {
         remove_folder(in_root("parts"));
         remove_folder(in_root("start"));
         copy_model(in_root("start"), in_root("still"));
-        CHECK(stopped_status(3, FROM "|--steps=7|--out=@parts") == 130);
+        STOPS(3, FROM "|--steps=7|--out=@parts");
         if (kind == 1) make_checkpoint(in_root("start"), &smallest, 3, 5);
         if (kind == 2) remove_folder(in_root("start"));
-        CHECK(train_status("--resume=@parts|--threads=1") == 0);
-        same_run(__LINE__, in_root("from"), in_root("parts"));
+        TRAINS(RESUME);
+        SAME_RUN("from", "parts");
     }
 
     // a model of another program, whose norm_eps and rope_theta no option has: resumed all the same
     copy_model(in_root("start"), in_root("still"));
     Text eps = edit(in_root("start/config.json"), "9.99999997e-07", "1e-4"),
          theta = edit(in_root("start/config.json"), "\"rope_theta\": 10000", "\"rope_theta\": 5e8");
-    CHECK(train_status(FROM FLAT "|--steps=4|--out=@theirs") == 0);
-    CHECK(train_status(FROM FLAT "|--steps=2|--out=@halves") == 0);
-    CHECK(train_status("--resume=@halves|--steps=4|--threads=1") == 0);
-    same_run(__LINE__, in_root("theirs"), in_root("halves"));
+    TRAINS(FROM FLAT "|--steps=4|--out=@theirs");
+    TRAINS(FROM FLAT "|--steps=2|--out=@halves");
+    TRAINS("--resume=@halves|--steps=4|--threads=1");
+    SAME_RUN("theirs", "halves");
     text_free(&eps), text_free(&theta);
 }
 
 static void models_that_no_run_starts_from(void) {
-    CHECK(train_status(TINY "|--overwrite|--out=@start") == 0);
-    make_checkpoint(in_root("few"), &smallest, 3, 5);
-    Model start = load_model(in_root("start"));
-    Config c = start.config;
-    model_free(&start);
-    c.scalar = 1;
-    make_checkpoint(in_root("scores"), &c, 3, 5);
-    Text before = picture(in_root("start"));
     static const struct { const char *options, *words; } bad[] = {
         {"--model=@nowhere", "there is no checkpoint directory '"},
         {"--model=", "there is no checkpoint directory ''"},   // an empty variable of the shell, perhaps
@@ -1751,7 +1576,14 @@ static void models_that_no_run_starts_from(void) {
         {"--model=@start|--out=@few/../start/|--overwrite", "try another --out"},
         {"--model=@start|--resume=@start", "--model starts a run and --resume goes on with one"},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    TRAINS(NEW "|--out=@start");
+    make_checkpoint(in_root("few"), &smallest, 3, 5);
+    Model start = load_model(in_root("start"));
+    Config c = value_config(&start.config);
+    model_free(&start);
+    make_checkpoint(in_root("scores"), &c, 3, 5);
+    Text before = picture(in_root("start"));
+    for (int i = 0; i < COUNT(bad); i++) {
         char line[500];
         snprintf(line, sizeof line, "--data=@tiny.jsonl|--steps=20|--out=@never|%s", bad[i].options);
         ENDS(run_training, line, 2, bad[i].words);
@@ -1759,8 +1591,7 @@ static void models_that_no_run_starts_from(void) {
     CHECK(!file_exists(in_root("never")));
     CHECK(is_still(in_root("start"), &before));
     text_free(&before);
-    // a size that agrees may be given
-    CHECK(train_status(FROM "|--steps=1|--out=@agrees|--width=8") == 0);
+    TRAINS(FROM "|--steps=1|--out=@agrees|--width=8");   // a size that agrees may be given
 }
 
 static const Column one_column[] = {{"x", "x", 0, 6, 2, 0}, {0}};
@@ -1781,9 +1612,8 @@ static const char* schedule(long step, long steps, int log_every, int save_every
     while (run_goes_on(&r)) {
         int lines = r.lines;
         run_record(&r, &m, NULL, &(double){1.0});
-        int logs = r.lines > lines, saves = run_saves(&r);
-        n += (size_t)snprintf(text + n, sizeof text - n, " %ld%s%s", r.step, logs ? "l" : "",
-                              saves ? "s" : "");
+        const char *logs = r.lines > lines ? "l" : "", *saves = run_saves(&r) ? "s" : "";
+        n += (size_t)snprintf(text + n, sizeof text - n, " %ld%s%s", r.step, logs, saves);
     }
     CHECK(r.stop == (press > 0));
     press_at = 0;
@@ -1794,14 +1624,16 @@ static const char* schedule(long step, long steps, int log_every, int save_every
     return text;
 }
 
-static void begin(const char* step) {
-    run_begin(in_root("run"), 0, one_column, strtol(step, NULL, 10), 3, 1, 0);
+static Run begin_run(long step, int save_every) {
+    return run_begin(in_root("run"), 0, one_column, step, 3, 1, save_every);
 }
+static void begin(const char* step) { begin_run(strtol(step, NULL, 10), 0); }
+
 // w, v or s and a number: a weight, one of the value model, a second moment
 static void count_one(const char* what) {
     Model m = model_new(smallest), v = model_new(value_config(&smallest));
     double number = strtod(what + 1, NULL);
-    Run r = run_begin(in_root("run"), 0, one_column, 0, 3, 1, 0);
+    Run r = begin_run(0, 0);
     run_record(&r, &m, &v, &(double){1.0});
     if (*what == 'w') m.weights.norm[1] = (float)number;
     if (*what == 'v') v.weights.score[0] = (float)number;
@@ -1815,14 +1647,14 @@ static void count_one(const char* what) {
 
 static void die_at_the_save(const char* number) {
     Model m = model_new(smallest);
-    Run r = run_begin(in_root("run"), 0, one_column, 0, 3, 1, 1);
+    Run r = begin_run(0, 1);
     run_record(&r, &m, NULL, &(double){strtod(number, NULL)});
     if (run_saves(&r)) _exit(0);
 }
 
 static void lose_the_folder(const char* how) {
     Model m = model_new(smallest);
-    Run r = run_begin(in_root("run"), 0, one_column, 0, 3, 1, 0);
+    Run r = begin_run(0, 0);
     if (*how == 'm') rename(in_root("run"), in_root("moved"));
     if (*how == 'r') remove_folder(in_root("run"));
     if (*how == 'f') r.metrics = freopen("/dev/full", "w", r.metrics);
@@ -1832,16 +1664,20 @@ static void lose_the_folder(const char* how) {
 
 // At every multiple and after the last update, also when Ctrl-C made it the last; 0: only there.
 static void lines_and_saves(void) {
-    CHECK_TEXT(schedule(0, 7, 3, 0, 0), " 1 2 3l 4 5 6l 7ls");
-    CHECK_TEXT(schedule(0, 7, 3, 2, 0), " 1 2s 3l 4s 5 6ls 7ls");
-    CHECK_TEXT(schedule(0, 6, 3, 2, 0), " 1 2s 3l 4s 5 6ls");
-    CHECK_TEXT(schedule(0, 3, 1, 1, 0), " 1ls 2ls 3ls");
-    CHECK_TEXT(schedule(0, 3, 100, 100, 0), " 1 2 3ls");
-    CHECK_TEXT(schedule(4, 7, 3, 2, 0), " 5 6ls 7ls");
-    CHECK_TEXT(schedule(6, 7, 3, 2, 0), " 7ls");
-    CHECK_TEXT(schedule(0, 7, 3, 0, 2), " 1 2ls");
-    CHECK_TEXT(schedule(0, 7, 3, 0, 1), " 1ls");
-    CHECK_TEXT(schedule(0, 2, 3, 0, 2), " 1 2ls");
+    static const struct { long step, steps; int log, save, press; const char* text; } row[] = {
+        {0, 7, 3, 0, 0, " 1 2 3l 4 5 6l 7ls"},
+        {0, 7, 3, 2, 0, " 1 2s 3l 4s 5 6ls 7ls"},
+        {0, 6, 3, 2, 0, " 1 2s 3l 4s 5 6ls"},
+        {0, 3, 1, 1, 0, " 1ls 2ls 3ls"},
+        {0, 3, 100, 100, 0, " 1 2 3ls"},
+        {4, 7, 3, 2, 0, " 5 6ls 7ls"},
+        {6, 7, 3, 2, 0, " 7ls"},
+        {0, 7, 3, 0, 2, " 1 2ls"},
+        {0, 7, 3, 0, 1, " 1ls"},
+        {0, 2, 3, 0, 2, " 1 2ls"},
+    };
+    for (int i = 0; i < COUNT(row); i++)
+        CHECK_TEXT(schedule(row[i].step, row[i].steps, row[i].log, row[i].save, row[i].press), row[i].text);
     ENDS(begin, "3", 2, "/run is finished: 3 of 3 updates are done");
     ENDS(begin, "4", 2, "4 of 3 updates are done; --num-steps (");
     // which update, and what of it, was the first to be no number
@@ -1863,45 +1699,34 @@ static void lines_and_saves(void) {
     text_free(&table);
 }
 
-static void run_aloud(const char* words) {   // what it prints stands in Ending.said
-    dup2(2, 1);
-    setvbuf(stdout, NULL, _IONBF, 0);   // run_training() ends without emptying a buffer
-    run_training(words);
-}
-
 // How to go on, unless there is nothing left to do.
 static void the_last_words_of_a_stopped_run(void) {
-    updates_seen = 0, press_at = 2;
-    Ending e = ending_of(run_aloud, TINY "|--steps=3|--out=@words");
-    CHECK(e.status == 130);
-    CHECK(strstr(e.said, "stopped after update 2 and saved; go on with: ./train_gpt --resume "));
-    e = ending_of(run_aloud, TINY "|--steps=2|--overwrite|--out=@words");
-    CHECK(e.status == 130 && strstr(e.said, "stopped after the last update, 2, and saved in "));
-    CHECK(!strstr(e.said, "go on with"));
-    press_at = 0;
-    e = ending_of(run_aloud, TINY "|--steps=2|--overwrite|--out=@words");
-    CHECK(e.status == 0 && !strstr(e.said, "stopped") && strstr(e.said, "\nsaved "));
+    static const struct { int press, status; const char *words, *said; } row[] = {
+        {2, 130, TINY "|--steps=3|--out=@ended",
+         "stopped after update 2 and saved; go on with: ./train_gpt --resume "},
+        {2, 130, NEW "|--steps=2|--out=@ended", "stopped after the last update, 2, and saved in "},
+        {0, 0, NEW "|--steps=2|--out=@ended", "\nsaved "},
+    };
+    aloud = 1;
+    for (int i = 0; i < 3; i++) {
+        updates_seen = 0, press_at = row[i].press;
+        Ending e = ending_of(run_training, row[i].words);
+        CHECK(e.status == row[i].status && strstr(e.said, row[i].said));
+        CHECK(!strstr(e.said, "go on with") == (i > 0) && !strstr(e.said, "stopped") == (i > 1));
+    }
+    aloud = press_at = 0;
 }
 
 // ---- several processes
 
 static pid_t in_background(const char* words, int ignored) {
-    fflush(NULL);
-    pid_t child = fork();
-    if (child < 0) abort();
+    pid_t child = begin_child();
     if (child > 0) return child;
-    in_child = 1;
     if (ignored) signal(ignored, SIG_IGN);
     watch_signals();
     if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) _exit(99);
     run_training(words);
     _exit(98);
-}
-
-static int status_of(pid_t child) {
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
 static void wait_for(const char* path, off_t size) {
@@ -1910,21 +1735,9 @@ static void wait_for(const char* path, off_t size) {
         nanosleep(&(struct timespec){0, 5000000}, NULL);
 }
 
-// rows of metrics.csv, and the number of updates in trainer_state.json
-static void check_agreement(const char* folder) {
-    char path[PATH_SIZE];
-    join_path(path, folder, "trainer_state.json");
-    Json* state = json_read_file(path);
-    join_path(path, folder, "metrics.csv");
-    Text m = metrics_of(path);
-    long lines = -1;   // the first holds the names
-    for (const char* p = m.data; *p; p++) lines += *p == '\n';
-    CHECK(json_get(state, "step")->number == (double)lines && lines > 0);
-    json_free(state), text_free(&m);
-    Model model = load_model(folder);
-    Optimizer o = load_optimizer(folder, &model.config, lines);
-    optimizer_free(&o), model_free(&model);
-    CHECK(!holds_parts(folder));
+static int ended_by(int signal, pid_t child) {
+    kill(child, signal);
+    return status_of(child);
 }
 
 // A real signal from outside, at a moment that nobody chose. What was ignored from the beginning stays so.
@@ -1932,74 +1745,67 @@ static void signals_from_outside(void) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     for (int i = 0; i < 6; i++) {
         remove_folder(in_root("stopped"));
-        const char* steps = i < 3 ? TINY "|--steps=100000000|--out=@stopped"
-                                  : TINY "|--steps=300|--out=@stopped";
-        pid_t child = in_background(steps, i < 3 ? 0 : signals[i % 3]);
+        pid_t child = i < 3 ? in_background(ENDLESS "|--out=@stopped", 0)
+                            : in_background(TINY "|--steps=300|--out=@stopped", signals[i % 3]);
         wait_for(in_root("stopped/metrics.csv"), 1000);
-        kill(child, signals[i % 3]);
-        CHECK(status_of(child) == (i < 3 ? 130 : 0));
-        check_agreement(in_root("stopped"));
+        CHECK(ended_by(signals[i % 3], child) == (i < 3 ? 130 : 0));
+        check_updates(in_root("stopped"), i < 3 ? -1 : 300);
     }
 }
 
 // Readers beside a run that saves after every update find a whole model; a second writer is refused.
 static void readers_and_writers(void) {
-    pid_t writer = in_background(TINY "|--steps=100000000|--save-every=1|--out=@busy", 0);
+    pid_t writer = in_background(ENDLESS "|--save-every=1|--out=@busy", 0);
     wait_for(in_root("busy/trainer_state.json"), 1);
     for (int i = 0; i < 40; i++) ENDS(load_only, in_root("busy"), 0, "");
-    ENDS(run_training, TINY "|--overwrite|--out=@busy", 2, "another program is training into ");
+    ENDS(run_training, NEW "|--out=@busy", 2, "another program is training into ");
     ENDS(run_training, "--resume=@busy", 2, "another program is training into ");
-    kill(writer, SIGINT);
-    CHECK(status_of(writer) == 130);
-    check_agreement(in_root("busy"));
+    CHECK(ended_by(SIGINT, writer) == 130);
+    check_updates(in_root("busy"), -1);
     // two at the same time into a folder that is not there yet: one of them does it
     pid_t both[2];
     for (int i = 0; i < 2; i++) both[i] = in_background(TINY "|--steps=300|--out=@raced", 0);
     int first = status_of(both[0]), second = status_of(both[1]);
     CHECK((first == 0 && second == 2) || (first == 2 && second == 0));
-    check_agreement(in_root("raced"));
+    check_updates(in_root("raced"), 300);
 }
 
 // kill -9 at random, again and again: the run that is resumed each time is the run that was never killed.
 static void killed_and_resumed(void) {
     Rng rng = {7};
-    CHECK(train_status(TINY FLAT "|--steps=30|--out=@unkilled") == 0);
+    TRAINS(TINY FLAT "|--steps=30|--out=@unkilled");
     int status = 1, kills = 0;
     for (int i = 0; i < 200 && status; i++) {
-        int begun = has_saved(in_root("hunted"), "trainer_state.json");
+        int begun = has_saved(in_root("hunted"), STATE);
         pid_t child = in_background(begun ? "--resume=@hunted|--threads=1"
                                           : TINY FLAT "|--steps=30|--save-every=1|--out=@hunted", 0);
         nanosleep(&(struct timespec){0, 1000000 * (5 + 2 * i + random_int(&rng, 25))}, NULL);
-        kill(child, SIGKILL);
-        status = status_of(child);
+        status = ended_by(SIGKILL, child);
         kills += status == 1000 + SIGKILL;
         // killed behind its last save, there is nothing left to do
         if (status == 2) ENDS(run_training, "--resume=@hunted|--threads=1", 2, "30 of 30 updates are done");
         if (status == 2) status = 0;
         CHECK(status == 0 || status == 1000 + SIGKILL);
-        if (status && has_saved(in_root("hunted"), "model.safetensors"))
-            ENDS(load_only, in_root("hunted"), 0, "");
+        if (status && has_saved(in_root("hunted"), MODEL)) ENDS(load_only, in_root("hunted"), 0, "");
     }
     CHECK(status == 0 && kills > 3);
-    same_run(__LINE__, in_root("unkilled"), in_root("hunted"));
+    SAME_RUN("unkilled", "hunted");
 }
 
 // A new run that replaces another and is killed before its first save leaves the old one, weights and rows.
 static void replaced_only_by_a_save(void) {
-    CHECK(train_status(TINY "|--overwrite|--out=@old") == 0);
+    TRAINS(NEW "|--out=@old");
     Text before = picture(in_root("old"));
-    pid_t child = in_background(TINY "|--seed=7|--steps=100000000|--overwrite|--out=@old", 0);
+    pid_t child = in_background(ENDLESS "|--seed=7|--overwrite|--out=@old", 0);
     wait_for(in_root("old/.saving/metrics.csv"), 1000);
-    kill(child, SIGKILL);
-    status_of(child);
+    ended_by(SIGKILL, child);
     CHECK(is_still(in_root("old"), &before));
-    CHECK(train_status("--resume=@old|--steps=12|--threads=1") == 0);
-    child = in_background(TINY "|--seed=7|--steps=100000000|--save-every=1|--overwrite|--out=@old", 0);
+    TRAINS("--resume=@old|--steps=12|--threads=1");
+    child = in_background(ENDLESS "|--seed=7|--save-every=1|--overwrite|--out=@old", 0);
     wait_for(in_root("old/.saving/metrics.csv"), 1);
     nanosleep(&(struct timespec){0, 300000000}, NULL);
-    kill(child, SIGINT);
-    CHECK(status_of(child) == 130);
-    check_agreement(in_root("old"));
+    CHECK(ended_by(SIGINT, child) == 130);
+    check_updates(in_root("old"), -1);
     text_free(&before);
 }
 
@@ -2023,17 +1829,14 @@ int main(void) {
     snprintf(root, sizeof root, "%s/files.XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(root)) return printf("FAIL files: cannot make a directory in %s\n", root), 1;
     set_threads(1);   // a process with a team of threads cannot fork one that wants its own
-    RUN_ALL(TEST(any_bytes_come_back), TEST(text_never_becomes_a_special_token), TEST(the_mask_of_a_call),
-            TEST(odd_annotations), TEST(json_texts), TEST(json_strings_come_back));
-    RUN_ALL(TEST(lines_that_can_be_read), TEST(lines_that_cannot), TEST(the_files_of_data));
-    RUN_ALL(TEST(safetensors_by_hand), TEST(what_is_saved_is_loaded), TEST(reward_model_files),
-            TEST(unnamed_architecture), TEST(a_value_model_comes_back),
+    RUN_ALL(TEST(any_bytes_come_back), TEST(names_of_special_tokens), TEST(conversations), TEST(json_texts),
+            TEST(lines_that_can_be_read), TEST(lines_that_cannot), TEST(safetensors_by_hand),
+            TEST(what_is_saved_is_loaded), TEST(reward_model_files),
             TEST(a_save_removes_what_it_does_not_have), TEST(models_that_do_not_fit), TEST(files_of_others),
-            TEST(tokenizer_file), TEST(another_tokenizer), TEST(cut_or_changed_anywhere), TEST(damaged_files),
-            TEST(damaged_lengths), TEST(missing_and_mixed_files), TEST(a_failed_save_changes_nothing),
-            TEST(a_killed_save_is_never_mixed));
-    RUN_ALL(TEST(options_that_are_right), TEST(options_that_are_wrong));
-    RUN_ALL(TEST(a_resumed_run_is_the_same_run), TEST(runs_that_cannot_be_resumed), TEST(a_run_from_a_model),
+            TEST(tokenizer_file), TEST(other_words), TEST(cut_or_changed_anywhere), TEST(damaged_files),
+            TEST(missing_and_mixed_files), TEST(a_failed_save_changes_nothing),
+            TEST(a_killed_save_is_never_mixed), TEST(options_that_are_right), TEST(options_that_are_wrong),
+            TEST(a_resumed_run_is_the_same_run), TEST(runs_that_cannot_be_resumed), TEST(a_run_from_a_model),
             TEST(models_that_no_run_starts_from), TEST(lines_and_saves),
             TEST(the_last_words_of_a_stopped_run), TEST(paths_that_are_too_long), TEST(signals_from_outside),
             TEST(readers_and_writers), TEST(killed_and_resumed), TEST(replaced_only_by_a_save));

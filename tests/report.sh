@@ -8,13 +8,17 @@ trap 'rm -rf "$dir"' EXIT
 LC_ALL=C
 export LC_ALL
 failed=0
-result() {  # result NAME PROBLEM
-    if [ -z "$2" ]; then echo "ok   $1"; else echo "FAIL $1: $2"; failed=1; fi
+# result NAME PROBLEM; has NAME WORDS FILE
+result() { if [ -z "$2" ]; then echo "ok   $1"; else echo "FAIL $1: $2"; failed=1; fi; }
+has() { grep -q -- "$2" "$3" && result "$1" '' || result "$1" "no '$2'"; }
+page="$dir/report.html"
+makes() {  # makes NAME [ARGUMENTS...]: the page, without a complaint
+    name=$1
+    shift
+    ./build/report "$@" --out "$page" > "$dir/log" 2>&1
+    result "$name" "$([ $? -eq 0 ] || cat "$dir/log")"
 }
-[ -x ./rl ] && [ -x ./train_gpt ] && [ -x build/report ] || {
-    echo "skip report: ./rl, ./train_gpt or build/report are not built"
-    exit 0
-}
+[ -x ./rl ] && [ -x ./train_gpt ] && [ -x build/report ] || { echo "skip report: it is not built"; exit 0; }
 
 # Every tag that opens is closed, in the right order; attributes have quotes, and & begins a reference. Prints
 # the first problem.
@@ -47,16 +51,11 @@ END {
     if (depth) print "<" open[depth] "> is not closed"
 }
 AWK
-check_page() {  # check_page NAME FILE: well-formed, ASCII, nothing to load
-    result "$1: tags are balanced" "$(awk -f "$dir/balanced.awk" "$2")"
-    result "$1: ASCII" "$(tr -d '\000-\177' < "$2" | wc -c | awk '$1 > 0 { print $1 " other bytes" }')"
-    result "$1: one line feed is the only control character" \
-        "$(tr -d '\012\040-\377' < "$2" | wc -c | awk '$1 > 0 { print $1 " of them" }')"
+check_page() {  # check_page NAME: well-formed, ASCII without control characters, nothing to load
+    result "$1: tags are balanced" "$(awk -f "$dir/balanced.awk" "$page")"
+    result "$1: ASCII" "$(tr -d '\012\040-\177' < "$page" | wc -c | awk '$1 > 0 { print $1 " other bytes" }')"
     result "$1: nothing is loaded, nothing runs" \
-        "$(grep -oEi 'http|<script|<link|<img|<iframe|@import|url\(|src=| on[a-z]+=' "$2" | sort -u)"
-}
-has() {  # has NAME WORDS FILE
-    grep -q -- "$2" "$3" && result "$1" '' || result "$1" "no '$2'"
+        "$(grep -oEi 'http|<script|<link|<img|<iframe|@import|url\(|src=| on[a-z]+=' "$page" | sort -u)"
 }
 
 # ---- a run of two stages in a directory whose name is HTML; the question says "Ist 1 < 2?" with an umlaut
@@ -71,10 +70,8 @@ done
     ./rl train --model-tag "$run/sft" --data "$dir/train.jsonl" --eval-data "$dir/test.jsonl" --num-steps 2 \
         --num-samples 2 --examples-per-step 2 --max-new-tokens 24 --eval-every 1 --reference "$run/sft" --out "$run/rl"
 } > "$dir/log" 2>&1 || result 'report: the run' "$(tail -n 1 "$dir/log")"
-page="$dir/report.html"
-./build/report "$run" --out "$page" > "$dir/log" 2>&1
-result 'report: exit status' "$([ $? -eq 0 ] || cat "$dir/log")"
-check_page 'report' "$page"
+makes 'report: exit status' "$run"
+check_page 'report'
 for section in loop curves passk rollouts settings; do
     has "report: section $section" "<section id='$section'>" "$page"
 done
@@ -89,36 +86,34 @@ has 'report: without result.json it measures pass@16' \
     ">pass@16</th><td>[0-9.]*<small>[0-9.]* to [0-9.]*</small></td><td>[0-9]" "$page"
 has 'report: every option' '<dt>num-samples</dt><dd>2</dd>' "$page"
 cp "$page" "$dir/first.html"
-./build/report "$run" --out "$page" > /dev/null 2>&1
+makes 'report: a second time' "$run"
 result 'report: the same run gives the same page' "$(cmp "$dir/first.html" "$page" 2>&1)"
 
 # An untrained model gets no reward, so no question can be chosen because its rewards differ.
 has 'report: which question, and why' 'Question 1 of <code>[^<]*</code>, held out (no rewards differ)' "$page"
-./build/report "$run" --question 3 --eval-examples 0 --out "$page" > /dev/null 2>&1
+makes 'report: of the third question' "$run" --question 3 --eval-examples 0
 has 'report: --question' 'Question 3 of <code>[^<]*</code>, held out. Its answer: <b>3</b>' "$page"
 has 'report: --eval-examples 0' '(or <code>--eval-examples 0</code>) to measure with' "$page"
 
 # ---- the numbers of result.json, where there is one
 side() { echo "\"$1\": {\"pass_at_1\": 0.$2, \"pass_at_1_low\": 0.1, \"pass_at_1_high\": 0.9, \"k\": 7}"; }
 echo "{$(side before 321), $(side after 654)}" > "$run/result.json"
-./build/report "$run" --out "$page" > /dev/null 2>&1
+makes 'report: with result.json' "$run"
 has 'report: pass@1 of result.json' \
     '>pass@1</th><td>0.321<small>0.1 to 0.9</small></td><td>0.654<small>' "$page"
 has 'report: a number that result.json does not have is a dash' '>pass@7</th><td>-<small>' "$page"
 
 # ---- what is missing is said
 rm -r "$run/sft" "$run/result.json" "$run/rl/metrics.csv"
-./build/report "$run" --out "$page" > "$dir/log" 2>&1
-result 'report: without the model before' "$([ $? -eq 0 ] || cat "$dir/log")"
-check_page 'report of half a run' "$page"
+makes 'report: without the model before' "$run"
+check_page 'report of half a run'
 has 'report: no model before' 'The model before is not here' "$page"
 has 'report: no log' 'No number in this log: <code>reward</code>, <code>accuracy</code>' "$page"
 result 'report: four rollouts without a before' "$(grep -c "<article class='rollout'>" "$page" | grep -vx 4)"
 mkdir "$dir/log_only"
 printf 'step,loss,reward\n0,1,\n1,,0.5\n2,nan,inf\n' > "$dir/log_only/metrics.csv"
-./build/report "$dir/log_only" --out "$page" > "$dir/log" 2>&1
-result 'report: of a log alone' "$([ $? -eq 0 ] || cat "$dir/log")"
-check_page 'report of a log alone' "$page"
+makes 'report: of a log alone' "$dir/log_only"
+check_page 'report of a log alone'
 has 'report: no model' 'has no model that writes' "$page"
 has 'report: one number is a curve' \
     "<figcaption><code>reward</code>: mean over the rollouts; 0.5 to 0.5" "$page"
@@ -128,8 +123,9 @@ says() {  # says NAME WORDS COMMAND...
     name=$1 words=$2
     shift 2
     "$@" > "$dir/log" 2>&1
-    status=$?
-    if [ $status -ne 2 ]; then result "$name" "exit status $status"; else has "$name" "$words" "$dir/log"; fi
+    echo "exit status $?" >> "$dir/log"
+    grep -qx 'exit status 2' "$dir/log" || words='exit status 2'
+    has "$name" "$words" "$dir/log"
 }
 mkdir "$dir/empty"
 says 'report: a directory without a run' 'there is no run in .*/empty: .* `make run` makes out/run' \

@@ -50,16 +50,15 @@ static void read_words(World* w, const char* const* words) {
     char* argv[WORDS];
     int argc = 0;
     *w = (World){.o = rl_defaults()};
-    for (const char* const* word = words; *word; word++) argv[argc++] = (char*)*word;
+    for (; words[argc]; argc++) argv[argc] = (char*)words[argc];
     w->o.num_samples = SAMPLES;
     w->o.examples_per_step = QUESTIONS;
     w->o.sample.max_new_tokens = NEW_TOKENS;
     w->o.num_steps = 4;
     w->o.eval_every = 0;
     w->o.log_every = 100;
-    w->o.lr = 1e-2f;
+    w->o.lr = w->o.value_lr = 1e-2f;
     w->o.init_lr_frac = 1.0f;
-    w->o.value_lr = 1e-2f;
     w->o.model = model_path;
     w->o.data = data_path;
     w->o.out = folder;
@@ -77,10 +76,10 @@ static void read_words(World* w, const char* const* words) {
 static void start(World* w, const char* const* words) {
     read_words(w, words);
     setup_load(&w->setup, &w->o, 0);
-    w->q = load_questions(data_path, w->setup.policy.config.context, w->o.sample.max_new_tokens,
-                          w->setup.learner.reward.kind);
-    w->group =
-        groups_new(w->o.examples_per_step, w->o.num_samples, w->q.longest + w->o.sample.max_new_tokens + 1);
+    int new_tokens = w->o.sample.max_new_tokens;
+    w->q =
+        load_questions(data_path, w->setup.policy.config.context, new_tokens, w->setup.learner.reward.kind);
+    w->group = groups_new(w->o.examples_per_step, w->o.num_samples, w->q.longest + new_tokens + 1);
 }
 
 static void finish(World* w) {

@@ -1,8 +1,6 @@
 // bench.c - `make bench`: how fast, and how near to what the machine can do. Nothing here is a test: the
-// numbers are for reading.
-//
-// Each figure is the median of several runs taken in turn, so that a busy moment of the machine touches all
-// alike.
+// numbers are for reading. Each figure is the median of several runs taken in turn, so that a busy moment of
+// the machine touches all alike.
 #define RL_NO_MAIN
 #include "../../rl.c"
 
@@ -18,38 +16,27 @@ static double median(double* x, int n) {
     return x[n / 2];
 }
 
-// Fused multiply-adds with everything in registers, on all threads: the ceiling, in GFLOP/s. 16 independent
+// Fused multiply-adds with everything in registers, on all threads: the ceiling, in GFLOP/s. Independent
 // chains hide the latency.
 static double peak_gflops(void) {
 #ifdef __GNUC__
+    enum { CHAINS = 12 };
     long turns = 4000000;
     float total = 0.0f;
     double begin = seconds_now();
     #pragma omp parallel for reduction(+ : total) schedule(static)
     for (int t = 0; t < thread_count(); t++) {
-        vec s0 = {0}, s1 = s0 + 1.0f, s2 = s0 + 2.0f, s3 = s0 + 3.0f, s4 = s0 + 4.0f, s5 = s0 + 5.0f;
-        vec s6 = s0 + 6.0f, s7 = s0 + 7.0f, s8 = s0 + 8.0f, s9 = s0 + 9.0f, sa = s0 + 10.0f, sb = s0 + 11.0f;
-        vec x = s0 + 0.999999f, y = s0 + 1e-7f * (float)(t + 1);
+        vec s[CHAINS], zero = {0}, x = zero + 0.999999f, y = zero + 1e-7f * (float)(t + 1);
+        for (int c = 0; c < CHAINS; c++) s[c] = zero + (float)c;
         for (long i = 0; i < turns; i++) {
-            s0 = s0 * x + y;
-            s1 = s1 * x + y;
-            s2 = s2 * x + y;
-            s3 = s3 * x + y;
-            s4 = s4 * x + y;
-            s5 = s5 * x + y;
-            s6 = s6 * x + y;
-            s7 = s7 * x + y;
-            s8 = s8 * x + y;
-            s9 = s9 * x + y;
-            sa = sa * x + y;
-            sb = sb * x + y;
+            #pragma GCC unroll 12
+            for (int c = 0; c < CHAINS; c++) s[c] = s[c] * x + y;
         }
-        vec s = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7)) + ((s8 + s9) + (sa + sb));
-        for (int i = 0; i < (int)LANES; i++) total += s[i];
+        for (int i = 0; i < CHAINS * (int)LANES; i++) total += s[i / (int)LANES][i % (int)LANES];
     }
     double seconds = seconds_now() - begin;
     if (total == 12345.0f) printf(" ");          // the result is used
-    return 2.0 * 12 * LANES * (double)turns * thread_count() / seconds * 1e-9;
+    return 2.0 * CHAINS * LANES * (double)turns * thread_count() / seconds * 1e-9;
 #else
     return 0.0;
 #endif
@@ -78,16 +65,16 @@ static double matmul_gflops(const Shape* s) {
 
 static void bench_matmul(void) {
     Config c = train_defaults().config;
-    int C = c.width, Q = qkv_width(&c), F = c.mlp_width, HD = c.heads * c.head_dim, V = c.vocab_size,
-        N = 384; // tokens of a typical pass
+    int C = c.width, Q = qkv_width(&c), F = c.mlp_width, HD = c.heads * c.head_dim, V = c.vocab_size;
+    int N = 384;                                 // tokens of a typical pass
     const Shape shapes[] = {
-        {"qkv     x W", N, Q, C, 0},     {"out     x W", N, C, HD, 0},
-        {"gate up x W", N, 2 * F, C, 0}, {"down    x W", N, C, F, 0},
-        {"logits  x W^T", N, V, C, 1},   {"qkv     dy W^T", N, C, Q, 1},
-        {"out     dy W^T", N, HD, C, 1}, {"gate up dy W^T", N, C, 2 * F, 1},
-        {"down    dy W^T", N, F, C, 1},  {"qkv     x^T dy", C, Q, N, 2},
-        {"out     x^T dy", HD, C, N, 2}, {"gate up x^T dy", C, 2 * F, N, 2},
-        {"down    x^T dy", F, C, N, 2},
+        {"qkv     x W", N, Q, C, 0},        {"qkv     dy W^T", N, C, Q, 1},
+        {"qkv     x^T dy", C, Q, N, 2},     {"out     x W", N, C, HD, 0},
+        {"out     dy W^T", N, HD, C, 1},    {"out     x^T dy", HD, C, N, 2},
+        {"gate up x W", N, 2 * F, C, 0},    {"gate up dy W^T", N, C, 2 * F, 1},
+        {"gate up x^T dy", C, 2 * F, N, 2}, {"down    x W", N, C, F, 0},
+        {"down    dy W^T", N, F, C, 1},     {"down    x^T dy", F, C, N, 2},
+        {"logits  x W^T", N, V, C, 1},
     };
     enum { SHAPES = sizeof shapes / sizeof *shapes };
     double peak[ROUNDS], speed[SHAPES][ROUNDS], flops = 0.0, seconds = 0.0;
@@ -96,9 +83,9 @@ static void bench_matmul(void) {
         for (int i = 0; i < SHAPES; i++) speed[i][r] = matmul_gflops(&shapes[i]);
     }
     double top = median(peak, ROUNDS);
-    printf("matmul, %d threads, %d tokens; peak of fused multiply-adds: %.0f GFLOP/s\n\n  %-16s %5s %5s %5s "
-           "%10s %8s\n",
-           thread_count(), N, top, "product", "M", "N", "K", "GFLOP/s", "of peak");
+    printf("matmul, %d threads, %d tokens; peak of fused multiply-adds: %.0f GFLOP/s\n\n", thread_count(), N,
+           top);
+    printf("  %-16s %5s %5s %5s %10s %8s\n", "product", "M", "N", "K", "GFLOP/s", "of peak");
     for (int i = 0; i < SHAPES; i++) {
         const Shape* s = &shapes[i];
         double work = 2.0 * s->M * s->N * s->K, gflops = median(speed[i], ROUNDS);
@@ -111,14 +98,14 @@ static void bench_matmul(void) {
            100.0 * flops / seconds / top);
 }
 
-// Larger models: a supervised update of 32 conversations, and the memory it takes. Counted are 6 floating-point
-// operations per weight and token, the products. It runs first, the small model before the large one, so that
-// the peak of the process is this model's.
+// A supervised update of 32 conversations, of the default model and of larger ones, and the memory it takes.
+// Counted are 6 floating-point operations per weight and token, the products. It runs first, the small model
+// before the large one, so that the peak of the process is this model's.
 static void bench_memory(void) {
     enum { CONVERSATIONS = 32, UPDATES = 4 };
-    static const Config configs[] = {{VOCAB_SIZE, 256, 6, 384, 6, 2, 64, 1024, 1, 10000.0f, 1e-6f, 0},
-                                     {VOCAB_SIZE, 256, 8, 640, 10, 2, 64, 1792, 1, 10000.0f, 1e-6f, 0}};
     TrainOptions t = train_defaults();
+    const Config configs[] = {t.config, {VOCAB_SIZE, 256, 6, 384, 6, 2, 64, 1024, 1, 10000.0f, 1e-6f, 0},
+                              {VOCAB_SIZE, 256, 8, 640, 10, 2, 64, 1792, 1, 10000.0f, 1e-6f, 0}};
     Problems problems = load_problems(t.data);
     Tokens* examples = allocate((size_t)problems.count, sizeof(Tokens));
     const Tokens* batch[CONVERSATIONS];
@@ -128,10 +115,10 @@ static void bench_memory(void) {
         batch[i] = &examples[i % count];
         tokens += batch[i]->length;
     }
-    printf("larger models, supervised updates of %.0f tokens, %d threads; memory in MB\n\n"
-           "  %-10s %7s %7s %7s   %7s %7s %9s %11s %5s %5s\n", tokens, thread_count(), "parameters", "first s",
-           "later s", "of peak", "weights", "moments", "gradients", "activations", "sum", "used");
-    for (int i = 0; i < 2; i++) {
+    printf("supervised updates of %.0f tokens, %d threads; memory in MB\n\n", tokens, thread_count());
+    printf("  %-10s %7s %7s %8s %7s   %7s %7s %9s %11s %5s %5s\n", "parameters", "first s", "later s",
+           "tokens/s", "of peak", "weights", "moments", "gradients", "activations", "sum", "used");
+    for (int i = 0; i < 3; i++) {
         Model m = model_new(configs[i]);
         Optimizer optimizer = optimizer_new(&m.config);
         double seconds[UPDATES], peak[UPDATES], activations = 0.0;
@@ -146,15 +133,15 @@ static void bench_memory(void) {
         }
         for (int w = 0; w < MAX_THREADS; w++) {
             const Activations* a = &m.workers[w].acts;
-            const float* end = a->scratch.dp + m.config.context * QUERY_BLOCK;   // dp is the block's last array
+            const float* end = a->scratch.dp + m.config.context * QUERY_BLOCK; // dp is the block's last array
             if (a->memory) activations += (double)(end - a->memory) * sizeof(float) / 1e6;
         }
         double first = seconds[0], later = median(seconds + 1, UPDATES - 1);
         double gflops = 6.0 * (double)m.weights.count * tokens / later * 1e-9;
         double sum = (3.0 + turns_of(&m)) * one + activations;
-        printf("  %10zu %7.2f %7.2f %6.0f%%   %7.0f %7.0f %9.0f %11.0f %5.0f %5.0f\n", m.weights.count, first,
-               later, 100.0 * gflops / median(peak, UPDATES), one, 2.0 * one, turns_of(&m) * one, activations, sum,
-               peak_memory_mb() - before);
+        printf("  %10zu %7.3f %7.3f %8.0f %6.0f%%   %7.0f %7.0f %9.0f %11.0f %5.0f %5.0f\n", m.weights.count,
+               first, later, tokens / later, 100.0 * gflops / median(peak, UPDATES), one, 2.0 * one,
+               turns_of(&m) * one, activations, sum, peak_memory_mb() - before);
         fflush(stdout);
         optimizer_free(&optimizer), model_free(&m);
     }
@@ -163,12 +150,8 @@ static void bench_memory(void) {
     free(examples), problems_free(&problems);
 }
 
-// What an RL update works with, on the first questions of the training file.
-enum {
-    B = 16,
-    K = 16,
-    NEW = 48
-}; // questions, rollouts of each, the length of an answer of the trained model
+// What an RL update works with: questions, rollouts of each, the length of an answer of the trained model
+enum { B = 16, K = 16, NEW = 48 };
 
 static float reward_parity(const char* response, const char* truth) {
     int sum = 0;
@@ -197,60 +180,8 @@ static int count_trained(const Group* group) {
     return trained;
 }
 
-// A supervised update and a reinforcement-learning update of the default model, untrained (its rollouts run
-// to the full length).
-static void bench_training(void) {
-    enum { CONVERSATIONS = 64 };
-    TrainOptions t = train_defaults();
-    RlOptions o;
-    Model m = model_new(t.config);
-    model_init(&m, 1);
-    Optimizer optimizer = optimizer_new(&t.config);
-    Problems problems = load_problems(t.data);
-    Learner l = learner_for(&m, &optimizer, &o, "nanochat");
-    Questions q = load_questions(o.data, t.config.context, NEW, &reward_kinds[0]);
-    Group* group = groups_new(B, K, q.longest + NEW + 1);
-    Tokens *examples = allocate((size_t)problems.count, sizeof(Tokens)), prompts[B];
-    int count = render_all(examples, &problems, t.config.context, t.data), chosen[B], trained = 0;
-    const Tokens* batch[CONVERSATIONS];
-    double supervised[ROUNDS], sampling[ROUNDS], updating[ROUNDS];
-    long tokens = 0, sampled = 0;
-    for (int i = 0; i < CONVERSATIONS; i++) {
-        batch[i] = &examples[i % count];
-        tokens += batch[i]->length;
-    }
-    for (int i = 0; i < B; i++) {
-        chosen[i] = i;
-        prompts[i] = q.list[i].prompt;
-    }
-    for (int r = 0; r < ROUNDS; r++) {
-        double begin = seconds_now();
-        sft_loss(&m, batch, CONVERSATIONS, 1);
-        clip_and_step(&m, &optimizer, 1e-4, 1.0, t.adam);
-        supervised[r] = seconds_now() - begin;
-        begin = seconds_now();
-        rollouts_free(generate(&m, prompts, B, K, o.sample, tool_calculator, (uint64_t)r, 0));
-        sampling[r] = seconds_now() - begin;
-        updating[r] = rl_step(&l, group, &q, chosen, r, 1.0).seconds;
-        trained = count_trained(group);
-        sampled = 0;
-        for (int i = 0; i < B; i++) sampled += group[i].grades.tokens;
-    }
-    double a = median(supervised, ROUNDS), b = median(sampling, ROUNDS), c = median(updating, ROUNDS);
-    printf("default model, %zu parameters, %d threads\n\n", m.weights.count, thread_count());
-    printf("  supervised update, %d conversations        %7.3f s   %8.0f tokens/s\n", CONVERSATIONS, a,
-           (double)tokens / a);
-    printf("  sampling %d x %d rollouts, %d tokens each  %7.3f s   %8.0f tokens/s\n", B, K, NEW, b,
-           (double)sampled / b);
-    printf("  one RL update of %d x %d, %2d trained on    %7.3f s   %8.0f tokens/s\n\n", B, K, trained, c,
-           (double)sampled / c);
-    for (int i = 0; i < count; i++) tokens_free(&examples[i]);
-    free(examples), groups_free(group, B);
-    problems_free(&problems), questions_free(&q), optimizer_free(&optimizer), model_free(&m);
-}
-
-// Questions whose rollouts differ in their reward: nanochat leaves out the others, but a method with a KL term
-// or a value model trains on them too, and the rows would not do the same work.
+// Questions whose rollouts differ in their reward: nanochat leaves out the others, but a method with a KL
+// term or a value model trains on them too, and the rows would not do the same work.
 static void choose_mixed(int* chosen, Learner* l, Group* group, const Questions* q) {
     int next = B, tries = 20;
     for (int i = 0; i < B; i++) chosen[i] = i;
@@ -261,8 +192,8 @@ static void choose_mixed(int* chosen, Learner* l, Group* group, const Questions*
 }
 
 // What an update of each method costs, sampling included: the same 16 x 16 rollouts of 48 tokens for all, and
-// every row trains on all of them. With the learning rates at 0 all rounds compute the same. Asked of the part
-// after the sampling: 1.3 x nanochat, 2.2 x for ppo.
+// every row trains on all of them. With the learning rates at 0 all rounds compute the same. Asked of the
+// part after the sampling: 1.3 x nanochat, 2.2 x for ppo.
 static void bench_methods(void) {
     enum { TIMES = 5 };
     static RlOptions o[METHODS];
@@ -286,7 +217,7 @@ static void bench_methods(void) {
     Questions q = load_questions(o[0].data, c.context, NEW, &reward_kinds[0]);
     Group* group = groups_new(B, K, q.longest + NEW + 1);
     Tokens prompts[B];
-    double seconds[METHODS][TIMES], ratio[METHODS][TIMES], sampling[TIMES];
+    double seconds[METHODS][TIMES], ratio[METHODS][TIMES], sampling[TIMES], sampled = 0.0;
     int trained[METHODS];
     choose_mixed(chosen, &l[0], group, &q);
     for (int i = 0; i < B; i++) prompts[i] = q.list[chosen[i]].prompt;
@@ -302,25 +233,28 @@ static void bench_methods(void) {
             ratio[i][r] = (took - sampling[r]) / (seconds[0][r] - sampling[r]);
         }
     }
-    printf("one update of each method, %d x %d rollouts of %s, %d threads; sampling alone %.3f s\n\n", B, K,
-           taught ? begin : "an untrained model (after `make run`: out/run/sft)", thread_count(),
-           median(sampling, TIMES));
-    printf("  %-10s %9s %8s %18s %7s   %s\n", "method", "seconds", "trained", "training, x first", "asked",
-           "beyond the policy's own passes");
-    for (int i = 0; i < METHODS; i++)
-        printf("  %-10s %9.3f %8d %18.2f %7.1f   %s%s\n", methods[i].name, median(seconds[i], TIMES),
+    for (int i = 0; i < B; i++) sampled += group[i].grades.tokens;
+    printf("one update of each method, %d x %d rollouts of %s, %d threads\n", B, K,
+           taught ? begin : "an untrained model (after `make run`: out/run/sft)", thread_count());
+    printf("sampling alone: %.3f s, %.0f tokens/s\n\n", median(sampling, TIMES),
+           sampled / median(sampling, TIMES));
+    printf("  %-10s %9s %8s %8s %18s %7s   %s\n", "method", "seconds", "tokens/s", "trained",
+           "training, x first", "asked", "beyond the policy's own passes");
+    for (int i = 0; i < METHODS; i++) {
+        double all = median(seconds[i], TIMES);
+        printf("  %-10s %9.3f %8.0f %8d %18.2f %7.1f   %s%s\n", methods[i].name, all, sampled / all,
                trained[i], median(ratio[i], TIMES), l[i].value ? 2.2 : 1.3,
                l[i].reference ? "reference " : "", l[i].value ? "value model" : "");
+    }
     groups_free(group, B), questions_free(&q), optimizer_free(&optimizer), optimizer_free(&value_optimizer);
     model_free(&m), model_free(&reference), model_free(&value);
 }
 
-// ./build/bench [memory] [matmul] [training] [methods]: these parts, or all
+// ./build/bench [memory] [matmul] [methods]: these parts, or all
 int main(int argc, char** argv) {
     static const struct { const char* name; void (*run)(void); } parts[] = {
-        {"memory", bench_memory}, {"matmul", bench_matmul}, {"training", bench_training},
-        {"methods", bench_methods}};
-    for (int i = 0; i < 4; i++) {
+        {"memory", bench_memory}, {"matmul", bench_matmul}, {"methods", bench_methods}};
+    for (int i = 0; i < 3; i++) {
         int asked = argc < 2;
         for (int a = 1; a < argc; a++) asked |= !strcmp(argv[a], parts[i].name);
         if (asked) parts[i].run();

@@ -1,26 +1,46 @@
 /* fuzz.c - random bytes for everything that reads text of strangers: `make fuzz`
  *
  * The environment variable FUZZ names the target. libFuzzer makes inputs, watches which lines of the code
- * they reach, and goes on from those that reached new ones. The sanitizers see every byte read or written out
- * of place, every leak and every undefined operation; -timeout sees what hangs. Beyond that each target
- * demands what the function's comment promises: output that fits and ends, verdicts that do not depend on the
- * order, text that comes back as it was.
+ * they reach, and goes on from those that reached new ones. The sanitizers see every byte read or written
+ * out of place and every undefined operation; -timeout sees what hangs. Beyond that each target demands what
+ * the function's comment promises: output that fits and ends, verdicts that do not depend on the order, text
+ * that comes back as it was; and that no memory is left.
  */
 #define _XOPEN_SOURCE 700
 #define _DARWIN_C_SOURCE
 #include <setjmp.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-// What is no JSON ends the program: here it comes back to the target instead, and the memory that was in use is
-// freed, since nobody knows it any more.
-typedef struct Block { struct Block *next, *before; max_align_t data[]; } Block;
-static Block blocks = {&blocks, &blocks};
+// What is no JSON ends the program: here it comes back to the target instead, and the memory that was in use
+// is freed, since nobody knows it any more.
+static void* blocks[1 << 16];
+static size_t in_use;
 static jmp_buf ended;
 static int may_end;
-static void* block_new(void* old, size_t bytes);
-static void block_free(void* data);
-_Noreturn static void end_here(int status);
+
+static size_t place_of(const void* data) {
+    size_t i = in_use;
+    while (blocks[--i] != data) continue;
+    return i;
+}
+
+static void* block_new(void* old, size_t bytes) {
+    size_t i = old ? place_of(old) : in_use++;
+    blocks[i] = old ? realloc(old, bytes) : calloc(1, bytes);
+    if (!blocks[i]) abort();
+    return blocks[i];
+}
+
+static void block_free(void* data) {
+    if (data) blocks[place_of(data)] = blocks[in_use - 1], in_use--;
+    free(data);
+}
+
+_Noreturn static void end_here(int status) {
+    if (!may_end) _Exit(status);
+    while (in_use) free(blocks[--in_use]);
+    longjmp(ended, status);
+}
 #define calloc(count, size) block_new(NULL, (count) * (size))
 #define realloc(data, bytes) block_new(data, bytes)
 #define free(data) block_free(data)
@@ -29,33 +49,6 @@ _Noreturn static void end_here(int status);
 #undef calloc
 #undef realloc
 #undef exit
-
-static void block_free(void* data) {
-    if (!data) return;
-    Block* b = (Block*)((char*)data - offsetof(Block, data));
-    b->before->next = b->next;
-    b->next->before = b->before;
-    (free)(b);
-}
-
-static void* block_new(void* old, size_t bytes) {
-    Block* b = old ? (Block*)((char*)old - offsetof(Block, data)) : NULL;
-    if (b) b->before->next = b->next;
-    if (b) b->next->before = b->before;
-    b = b ? (realloc)(b, sizeof(Block) + bytes) : (calloc)(1, sizeof(Block) + bytes);
-    if (!b) abort();
-    b->next = blocks.next;
-    b->before = &blocks;
-    blocks.next->before = b;
-    blocks.next = b;
-    return b->data;
-}
-
-static void end_here(int status) {
-    if (!may_end) _Exit(status);
-    while (blocks.next != &blocks) block_free(blocks.next->data);
-    longjmp(ended, status);
-}
 
 // The first `size` bytes up to a 0, in a block of exactly their size: reading one byte too far shows.
 static char* text_of(const uint8_t* data, size_t size) {
@@ -164,16 +157,18 @@ static void fuzz_reduce(const uint8_t* data, size_t size) {
     text_free(&words), free(match), free(text);
 }
 
-static const struct {
-    const char* name;
-    void (*run)(const uint8_t* data, size_t size);
-} targets[] = {{"extract", fuzz_extract}, {"equal", fuzz_equal},         {"calculate", fuzz_calculate},
-               {"json", fuzz_json},       {"printable", fuzz_printable}, {"reduce", fuzz_reduce}};
+static const struct { const char* name; void (*run)(const uint8_t* data, size_t size); } targets[] = {
+    {"extract", fuzz_extract}, {"equal", fuzz_equal}, {"calculate", fuzz_calculate}, {"json", fuzz_json},
+    {"printable", fuzz_printable}, {"reduce", fuzz_reduce}};
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const char* name = getenv("FUZZ");
-    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
-        if (name && !strcmp(name, targets[i].name)) return targets[i].run(data, size), 0;
+    for (size_t i = 0; name && i < sizeof targets / sizeof *targets; i++) {
+        if (strcmp(name, targets[i].name)) continue;
+        targets[i].run(data, size);
+        demand(in_use == 0);
+        return 0;
+    }
     fail(2, "FUZZ must name a target: extract, equal, calculate, json, printable or reduce");
 }
