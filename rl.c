@@ -4935,32 +4935,30 @@ static int is_zero(Value a) { return size_of(a.z) <= 16 * a.error; }
 
 /* ---- A.2 First idea: normalize ----
  *
- * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. Each row is what is read and the spellings for
- * it, a longer one before its own beginning; the first row is only typography. A matrix becomes
- * [[a,b],[c,d]], so that rows and columns need no code of their own. A set is {a,b}: LaTeX's grouping braces
- * look the same, but have no comma in them.
+ * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. Each row holds the spellings of a thing, a longer
+ * one before its own beginning, and last the one that is read; of the first row, typography, nothing is. A
+ * matrix becomes [[a,b],[c,d]], so that rows and columns need no code of their own. A set is {a,b}: LaTeX's
+ * grouping braces look the same, but have no comma in them.
  */
-static const char* const SPELLINGS[][2] = {
-    {"", ("\\left \\right \\big \\Big \\bigl \\bigr \\Bigl \\Bigr \\displaystyle \\limits \\! \\, \\; \\: ~ "
-          "\\quad \\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf")},  // (three widths of space)
-    {"\\frac", "\\dfrac \\tfrac \\cfrac"}, {"\\binom", "\\dbinom \\tbinom"}, {"^", "**"}, {",", "&"},
-    {"{", "\\{ \\lbrace"}, {"}", "\\} \\rbrace"}, {"{}", "\\emptyset \\varnothing ∅"}, {"(", "\\langle"},
-    {")", "\\rangle \\rfloor \\rceil"}, {"floor(", "\\lfloor"}, {"ceil(", "\\lceil"},
-    {"|", "\\lvert \\rvert \\vert"}, {"e", "\\mathrm{e}"}, {"i", "\\mathrm{i}"}, {"...", "\\ldots \\dots"},
-    {"[[", ("\\begin{matrix} \\begin{pmatrix} \\begin{bmatrix} \\begin{array}{c} \\begin{array}{cc} "
-            "\\begin{array}{ccc} \\beginpmatrix")}, {"],[", "\\\\"},
-    {"]]", "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix"},
-    {"(-\\infty,\\infty)\\setminus", "\\mathbb{R}-"}, {"(-\\infty,\\infty)", "\\mathbb{R} ℝ"},
-    {"\\text{percent}", "\\% %"}, {"\\text{dollar}", "\\$"}, {"\\text{euro}", "€"}, {"\\text{pound}", "£"},
-    {"\\text{degree}", "^\\circ ^{\\circ} \\degree °"}, {"\\pi", "π"}, {"\\theta", "θ"},
-    {"\\text{th}", ("^{th} ^\\text{th} ^{\\text{th}} ^{\\mathrm{th}} ^{st} ^{\\text{st}} ^{\\mathrm{st}} "
-                   "^{nd} ^{\\text{nd}} ^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}}")},
-    {"-", "− –"}, {"*", "\\cdot \\times × · ⋅"}, {"/", "\\div ÷"}, {"sqrt", "√"},
-    {"\\le", "<= ≤"}, {"\\ge", ">= ≥"}, {"\\lt", "<"}, {"\\gt", ">"}, {"\\ne", "!= ≠"}, {"\\in", "∈"},
-    {"\\pm", "\\pm* ±"}, {"\\cup", "∪"}, {"\\cap", "∩"}, {"\\setminus", "\\backslash ∖"},
-    {"\\infty", "∞"}, {"\\frac12", "½"}, {"\\frac14", "¼"}, {"\\frac34", "¾"}, {"^{1}", "¹"},
-    {"^{2}", "²"}, {"^{3}", "³"}, {"^{4}", "⁴"}, {"^{5}", "⁵"}, {"^{6}", "⁶"}, {"^{7}", "⁷"},
-    {"^{8}", "⁸"}, {"^{9}", "⁹"}, {"^{0}", "⁰"}};
+static const char* const SPELLINGS[] = {
+    ("\\left \\right \\big \\Big \\bigl \\bigr \\Bigl \\Bigr \\displaystyle \\limits \\! \\, \\; \\: ~ \\quad "
+     "\\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf "),  // (three widths of space)
+    "\\frac* \\dfrac \\tfrac \\cfrac \\frac", "\\dbinom \\tbinom \\binom", "\\pm* ± \\pm", "& and or ,",
+    "\\{ \\lbrace {", "\\} \\rbrace }", "\\emptyset \\varnothing ∅ {}", "\\langle (",
+    "\\rangle \\rfloor \\rceil )", "\\lfloor floor(", "\\lceil ceil(", "\\lvert \\rvert \\vert |",
+    "\\mathrm{e} e", "\\mathrm{i} i", "\\ldots \\dots ...",
+    ("\\begin{matrix} \\begin{pmatrix} \\begin{bmatrix} \\begin{array}{c} \\begin{array}{cc} "
+     "\\begin{array}{ccc} \\beginpmatrix [["), "\\\\ ],[",
+    "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix ]]",
+    "\\mathbb{R}- (-\\infty,\\infty)\\setminus", "\\mathbb{R} ℝ (-\\infty,\\infty)",
+    "\\% % \\text{percent}", "\\$ \\text{dollar}", "€ \\text{euro}", "£ \\text{pound}", "mph mi/h",
+    "^\\circ ^{\\circ} \\degree ° \\text{degree}",
+    ("^{th} ^\\text{th} ^{\\text{th}} ^{\\mathrm{th}} ^{st} ^{\\text{st}} ^{\\mathrm{st}} ^{nd} ^{\\text{nd}} "
+     "^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}} \\text{th}"),
+    "− – -", "** ^", "\\cdot \\times × · ⋅ *", "\\div ÷ per /", "√ sqrt", "<= ≤ \\le", ">= ≥ \\ge", "< \\lt",
+    "> \\gt", "!= ≠ \\ne", "∈ \\in", "∪ \\cup", "∩ \\cap", "\\backslash ∖ \\setminus", "π \\pi", "θ \\theta",
+    "inf infinity oo ∞ \\infty", "½ \\frac12", "¼ \\frac14", "¾ \\frac34", "¹ ^{1}", "² ^{2}",
+    "³ ^{3}", "⁴ ^{4}", "⁵ ^{5}", "⁶ ^{6}", "⁷ ^{7}", "⁸ ^{8}", "⁹ ^{9}", "⁰ ^{0}"};
 
 // The kinds of tokens. A sign is its own character; a name is its row of NAMES, in this order. Those up to
 // LAST_BARE need no backslash; Greek letters need it only when they have two letters (mu is m times u).
@@ -4971,7 +4969,7 @@ enum { F_SIN = 256, F_COS, F_TAN, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_
 static const char* const NAMES[] = {
     "sin", "cos", "tan", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg", "exp", "csc", "sec",
     "cot", "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "square sq", "cubic",
-    "pi", "e", "i", "infty infinity inf oo", "dozen", "hundred", "thousand", "million", "billion", "trillion",
+    "pi", "e", "i", "infty", "dozen", "hundred", "thousand", "million", "billion", "trillion",
     "cup", "setminus", "cap", "pm", "mp", "lt", "le leq leqslant", "ge geq geqslant", "gt", "=", "ne neq",
     "in", "//", "text textbf textit textrm mathrm mathsf mathbf mbox hbox operatorname boldsymbol bm",
     ("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
@@ -5039,37 +5037,38 @@ static void tokenize(Comparison* c, const char* p, const char* end, int quoted);
 
 // The word of the list, words with a space between them, that is the n letters at text; with n = 0 the one
 // that text begins with, and a command must stand there whole: \left doesn't begin \leftarrow. NULL = none.
-static const char* find_word(const char* list, const char* text, int n, int any_case) {
-    int first = any_case ? lower_case(*text) : *text;
+// In a unit capitals don't matter, and s or es makes the plural: cups, boxes.
+static const char* find_word(const char* list, const char* text, int n, int is_unit) {
+    int first = is_unit ? lower_case(*text) : *text;
     for (const char* w = strchr(list, first); w; w = strchr(w + 1, first)) {
         int i = 1;
         if (w > list && w[-1] != ' ') continue;
-        while (w[i] && w[i] != ' ' && w[i] == (any_case ? lower_case(text[i]) : text[i])) i++;
-        int ends = n ? i == n : *w != '\\' || !is_letter(w[i - 1]) || !is_letter(text[i]);
+        while (w[i] && w[i] != ' ' && w[i] == (is_unit ? lower_case(text[i]) : text[i])) i++;
+        int plural = is_unit && i > 1 && i >= n - 2 && text[n - 1] == 's';
+        int ends = n ? i == n || plural : *w != '\\' || !is_letter(w[i - 1]) || !is_letter(text[i]);
         if (ends && (!w[i] || w[i] == ' ')) return w;
     }
     return NULL;
 }
 
-// The kind of the name at word, *n letters. One less, if it is a function that has lost its space: sinx.
-static int look_up(const char* word, int* n) {
-    for (int cut = 0; cut <= (*n > 2 && word[*n - 1] == 'x'); cut++)
-        for (int row = 0; row < (cut ? F_MIN - F_SIN + 1 : NAME_ROWS) && *n > 1; row++) {
-            if (!find_word(NAMES[row], word, *n - cut, 0)) continue;
-            *n -= cut;
-            return F_SIN + row;
-        }
-    return N_TEXT;
+// The row of a table that has the word, -1 = none. *at becomes the place.
+static int find_row(const char** at, const char* const* table, int rows, const char* text, int n, int is_unit) {
+    for (int row = 0; row < rows; row++) {
+        *at = find_word(table[row], text, n, is_unit);
+        if (*at) return row;
+    }
+    return -1;
 }
 
-// The number of the unit at word; -1 = it is none.
-static int find_unit(const char* word, int n, int any_case) {
-    for (int cut = 0; cut <= 2 && (!cut || (cut < n - 1 && word[n - 1] == 's')); cut++)  // cups, boxes
-        for (int row = 0; row < UNIT_ROWS; row++) {
-            const char* at = find_word(UNITS[row], word, n - cut, any_case);
-            if (at) return row < UNIT_ROWS - 1 ? row : row + (int)(at - UNITS[row]);
-        }
-    return -1;
+// The kind of the name at word, *n letters. One less, if it is a function that has lost its space: sinx.
+static int look_up(const char* word, int* n) {
+    const char* at;
+    int row = *n > 1 ? find_row(&at, NAMES, NAME_ROWS, word, *n, 0) : -1;
+    if (row < 0 && *n > 2 && word[*n - 1] == 'x') {
+        row = find_row(&at, NAMES, F_MIN - F_SIN + 1, word, *n - 1, 0);
+        *n -= row >= 0;
+    }
+    return row < 0 ? N_TEXT : F_SIN + row;
 }
 
 static int is_open(int kind) { return kind == '(' || kind == '[' || kind == '{' || kind == '|'; }
@@ -5095,6 +5094,19 @@ static Token* push(Comparison* c, int kind, const char* text, int length) {
     c->open = open->match;
     open->match = (int)(k - open);
     return k;
+}
+
+// Pushes what is read for the spelling at p, a word of n letters or (0) anything else. Returns its length, 0 =
+// there is none, or it is spelled so already.
+static int push_spelling(Comparison* c, const char* p, int n) {
+    const char* at;
+    int row = find_row(&at, SPELLINGS, SPELLING_ROWS, p, n, 0);
+    const char* to = row < 0 ? NULL : strrchr(SPELLINGS[row], ' ') + 1;
+    if (row < 0 || at == to) return 0;
+    int length = (int)strcspn(at, " ");
+    int no_row = !strcmp(to, "],[") && !strncmp(p + length + strspn(p + length, " \n"), "\\end", 4);
+    if (!no_row) tokenize(c, to, to + strlen(to), 0);
+    return length;
 }
 
 // The length of the thousands separator at p, 0 = none. Within brackets a comma separates parts: (100,200).
@@ -5152,18 +5164,16 @@ static int push_letters(Comparison* c, const char* p, int n) {
 // everything quoted. What could also be something else, as cm, min or m, is a unit only where one may stand:
 // behind another one, or behind a value at the end. "and" and "or" are the comma of a list.
 static int push_word(Comparison* c, const char* p, int n, int quoted) {
+    const char* at;
     int last = last_kind(c), kind = look_up(p, &n), next = p[n + (int)strspn(p + n, " ")];
-    int joins = last && find_word("and or", p, n, 0) && (quoted || (is_space(p[-1]) && is_space(p[n])));
-    int per = !!find_word("per", p, n, 0), mph = !!find_word("mph", p, n, 0);
-    if (joins || per || mph) {
-        const char* to = per ? "/" : mph ? "mi/h" : last == ',' ? "" : ",";
-        tokenize(c, to, to + strlen(to), 1);
-        return n;
-    }
+    int joins = !!find_word("and or", p, n, 0);
+    if (joins && last == ',') return n;
+    if ((!joins || (last && (quoted || is_space(p[-1])))) && push_spelling(c, p, n)) return n;
     int follows = last == N_UNIT || (last == '/' && c->token[c->count - 2].kind == N_UNIT);
     int ends = n > 1 && is_operand(last) && (!next || strchr(",.^/)}", next));
     int certain = kind > LAST_BARE && (quoted || n > 2);
-    int unit = certain || ends || follows ? find_unit(p, n, n > 2) : -1;
+    int unit = certain || ends || follows ? find_row(&at, UNITS, UNIT_ROWS, p, n, n > 2) : -1;
+    if (unit == UNIT_ROWS - 1) unit += (int)(at - UNITS[unit]);
     if (unit < 0 && kind > LAST_BARE && n < 3 && !quoted) return push_letters(c, p, n);
     if (kind > LAST_BARE && (kind != N_VARIABLE || quoted)) kind = N_TEXT;
     push(c, unit < 0 ? kind : N_UNIT, p, n)->id = unit;
@@ -5175,7 +5185,7 @@ static int push_word(Comparison* c, const char* p, int n, int quoted) {
 static int push_command(Comparison* c, const char* p, const char* end) {
     int n = 0;
     while (is_letter(p[n + 1])) n++;
-    int kind = find_word("inf oo", p + 1, n, 0) ? N_TEXT : look_up(p + 1, &n);  // \inf is the infimum
+    int kind = look_up(p + 1, &n);
     if (kind == N_TEXT && !strncmp(p, "\\mbox", 5)) return 5;
     const char* open = p + n + 1 + strspn(p + n + 1, " ");
     if (find_word("mathbf boldsymbol bm", p + 1, n, 0) && !is_digit(open[1])) kind = N_TEXT;  // a vector
@@ -5186,19 +5196,8 @@ static int push_command(Comparison* c, const char* p, const char* end) {
     return close ? (int)(close + 1 - p) : n + 1;
 }
 
-// What is read for the spelling at p: its length, 0 = there is none.
-static int find_spelling(const char** to, const char* p) {
-    for (int row = 0; row < SPELLING_ROWS; row++) {
-        const char* from = find_word(SPELLINGS[row][1], p, 0, 0);
-        *to = SPELLINGS[row][0];
-        if (from) return (int)strcspn(from, " ");
-    }
-    return 0;
-}
-
 // Pushes the tokens of [p, end), which lies in a text that ends in 0.
 static void tokenize(Comparison* c, const char* p, const char* end, int quoted) {
-    const char* to;
     for (int n; p < end; p += n) {
         int last = last_kind(c);
         for (n = 0; p + n < end && is_letter(p[n]);) n++;
@@ -5206,9 +5205,7 @@ static void tokenize(Comparison* c, const char* p, const char* end, int quoted) 
         else if (n) n = push_word(c, p, n, quoted);
         else if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) n = push_number(c, p);
         else if (!strchr(" +-/=()[]{},._|", *p) &&  // these begin none
-                 (last == N_NUMBER || strncmp(p, "^{", 2) || p[2] == '\\') && (n = find_spelling(&to, p))) {
-            int last_row = !strcmp(to, "],[") && !strncmp(p + n + strspn(p + n, " \n"), "\\end", 4);
-            if (!last_row) tokenize(c, to, to + strlen(to), 0);
+                 (last == N_NUMBER || strncmp(p, "^{", 2) || p[2] == '\\') && (n = push_spelling(c, p, 0))) {
         } else if (*p == '\\' && is_letter(p[1])) n = push_command(c, p, end);
         else if (*p == '_' && (is_letter(p[1]) || is_digit(p[1]))) {  // 52_8 is 52_{8}, x_n is x_{n}
             for (n = 2; is_digit(p[1]) && is_digit(p[n]);) n++;
