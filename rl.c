@@ -4896,18 +4896,14 @@ static Value divide(Value a, Value b) {
     return make_value(z, error, times(a.num, b.den), times(a.den, b.num));
 }
 
-// a^b. Whole exponents by repeated squaring, which keeps fractions exact. A negative real number to the power
+// a^b. For a whole exponent we multiply, which keeps fractions exact. A negative real number to the power
 // p/q with odd q has a real root, and school means that one: (-8)^(1/3) = -2.
 static Value raise_power(Value a, Value b) {
     double size = size_of(a.z), sign = creal(a.z) < 0 && b.num % 2 ? -1 : 1;
     if (!has_value(a) || !has_value(b) || (size == 0 && creal(b.z) <= 0)) return NO_VALUE;
-    if (b.den == 1 && b.num == 2) return multiply(a, a);
     if (b.den == 1 && llabs(b.num) <= 64) {
         Value power = whole(1);
-        for (int64_t n = llabs(b.num); n; n >>= 1) {
-            if (n & 1) power = multiply(power, a);
-            if (n > 1) a = multiply(a, a);
-        }
+        for (int64_t n = llabs(b.num); n > 0; n--) power = multiply(power, a);
         return b.num < 0 ? divide(whole(1), power) : power;
     }
     if (size == 0) return whole(0);
@@ -5111,12 +5107,10 @@ static int push_spelling(Comparison* c, const char* p, int n) {
 
 // The length of the thousands separator at p, 0 = none. Within brackets a comma separates parts: (100,200).
 static int match_separator(const char* p, int in_brackets) {
-    static const char* const separators[] = {",\\! ", ",\\!", "{,}", "\\,", "\\!", ","};
-    for (int i = 0; i < 6 - in_brackets; i++) {
-        size_t n = strlen(separators[i]);
-        if (!strncmp(p, separators[i], n) && strspn(p + n, "0123456789") == 3) return (int)n;
-    }
-    return 0;
+    const char* at = !*p ? NULL : find_word(",\\! {,} \\, \\! ,", p, 0, 0);
+    size_t n = at ? strcspn(at, " ") : 0;
+    if (n > 1) n += strspn(p + n, " ");
+    return n > (size_t)in_brackets && strspn(p + n, "0123456789") == 3 ? (int)n : 0;
 }
 
 // Pushes the number at p: 12, 1,000, .5, 1e-3. Returns its length. One with more digits than fit is text:
@@ -5691,7 +5685,7 @@ static int compare_expressions(Slice a, Slice b, const Comparison* c) {
     if (same_text(a, b)) return 1;
     int units = (find_token(a, N_UNIT, N_UNIT, 1) != NULL) + (find_token(b, N_UNIT, N_UNIT, 1) != NULL);
     int same = same_at_all_points(a, b, SUM, 0, c);
-    if (!units || (units == 1 && same) || (units == 2 && !same)) return same;
+    if (!units || (units == 1) == same) return same;
     return same_at_all_points(a, b, SUM, 1, c);
 }
 
