@@ -5113,12 +5113,15 @@ static int match_separator(const char* p, int in_brackets) {
     return n > (size_t)in_brackets && strspn(p + n, "0123456789") == 3 ? (int)n : 0;
 }
 
-// Pushes the number at p: 12, 1,000, .5, 1e-3. Returns its length. One with more digits than fit is text:
+// Pushes the number at p: 12, 1,000, .5, 1e-3; of \frac12 a digit. Returns its length. One with more digits than fit is text:
 // 0.3333333333333333333 is not 1/3, and a double couldn't tell. (The calculator rounds its result anyway.)
 static int push_number(Comparison* c, const char* p) {
     Token* k = push(c, N_NUMBER, p, 0);
     int64_t num = 0, den = 1;
+    int command = k[-1].kind == N_NUMBER ? k[-2].kind : k[-1].kind;
+    int one_digit = command == N_FRAC || command == N_BINOM;
     for (int group = 1, dot = 0; is_digit(*p) || (*p == '.' && !dot && is_digit(p[1])); group++, p++) {
+        if (one_digit && p > k->text) break;
         dot |= *p == '.';
         if (*p == '.') continue;
         num = times(num, 10);
@@ -5340,31 +5343,20 @@ static Value parse_group(Parser* s, int function) {
     return open == '|' ? apply_function(F_ABS, value) : value;
 }
 
-// What \frac, \sqrt or \log_ takes: a group, one digit, or one name with what belongs to it.
+// What \frac or \sqrt takes: a group, one digit, or one name with what belongs to it.
 static Value parse_argument(Parser* s) {
-    accept(s, '*');  // \frac*sqrt(3)3 is \frac{\sqrt{3}}{3} without its braces, and nothing else
     return peek(s) == N_NUMBER && s->p->length > 1 ? fail_parse(s) : parse_primary(s);
-}
-
-// The two arguments of \frac or \binom; \frac12 is one half.
-static Value parse_pair(Parser* s, int command) {
-    int together = peek(s) == N_NUMBER && s->p->length == 2 && s->p->value.den == 1;
-    int64_t digits = together ? s->p++->value.num : 0;
-    Value above = together ? whole(digits / 10) : parse_argument(s);
-    return combine(command, above, together ? whole(digits % 10) : parse_argument(s));
 }
 
 // A fraction right behind a whole number makes a mixed number: 3\frac{1}{2} and 3 1/2 are 3.5. Only a proper
 // one of two numbers does: 3\frac{x}{2} is a product, and 1\frac{3}{2} could be a product or a slip.
 static Value parse_number(Parser* s) {
-    Value first = s->p++->value, part = first;
+    Value first = s->p++->value;
     int before = s->p[-2].kind, in = is_operand(before) ? before != N_UNIT : before == '^' || before == '/';
     if (in || first.den != 1 || (peek(s) != N_FRAC && peek(s) != N_NUMBER)) return first;
     Parser ahead = *s;
-    if (accept(&ahead, N_FRAC)) part = parse_pair(&ahead, N_FRAC);
-    else if (accept(&ahead, N_NUMBER) && accept(&ahead, '/'))
-        part = divide(s->p->value, parse_primary(&ahead));
-    else return first;
+    Value part = parse_primary(&ahead);
+    if (peek(s) == N_NUMBER) part = accept(&ahead, '/') ? divide(part, parse_primary(&ahead)) : NO_VALUE;
     if (!part.den || ahead.p - s->p > 7) return first;  // \frac { 1 } { 2 }
     if (ahead.failed || part.num <= 0 || part.num >= part.den) return fail_parse(s);
     s->p = ahead.p;
@@ -5429,7 +5421,10 @@ static Value parse_primary(Parser* s) {
     if (is_function(kind)) return parse_function(s);
     s->p++;
     if (kind >= N_PI && kind <= LAST_BARE) return CONSTANTS[kind - N_PI];
-    if (kind == N_FRAC || kind == N_BINOM) return parse_pair(s, kind);
+    if (kind == N_FRAC || kind == N_BINOM) {
+        Value above = parse_argument(s);
+        return combine(kind, above, parse_argument(s));
+    }
     if (unit) return raise_power(parse_primary(s), whole(kind == N_CUBIC ? 3 : 2));  // square inches
     if (kind == N_SQRT) {  // \sqrt2, \sqrt[3]{2}, sqrt 12. (\sqrt12 is the root of 1 and a 2: text.)
         Value index = peek(s) == '[' ? parse_group(s, 0) : whole(2);
