@@ -5024,7 +5024,7 @@ typedef struct {
     int count, open;        // tokens; the innermost open bracket, -1 = none
     int unmatched, money;   // has a bracket no partner? is $ a currency?
     int names, imaginary;   // variables; does i appear?
-    int budget, strict;     // work left; 1 = names must not be left out
+    int budget;             // work left
     Slice name[MAX_NAMES];  // the variables, in the order of their appearance
     Token token[2 * MAX_TOKENS];
 } Comparison;
@@ -5543,9 +5543,8 @@ static int same_at_all_points(Slice a, Slice b, int level, int units, const Comp
  * Besides, two equations are the same when they are at all points. What fits no rule is unequal.
  */
 typedef struct {
-    Slice equation;          // all of it, if it has the form left = right
     Slice name;              // what a value is given to: x of x = 5, x of x > 3, S of S = \{1,2\}
-    int relation;            // and how: = or \in
+    int relation;            // and how: = or \in; another equation has = too
     int open, close;         // the shape: two brackets, or what stands between the parts; 0 = an expression
     int parts;               // 0 = too many
     Slice part[MAX_ITEMS + 1];   // one more: \pm makes two of the last
@@ -5629,17 +5628,17 @@ static int split(Slice* part, int* kind, Slice s, int first, int last) {
 // else an empty slice, because the shape is known.
 static Slice read_relations(Item* r, Slice s) {
     static const Token infinity[2] = {{.kind = '-', .text = "-"}, {.kind = N_INFINITY, .text = "oo"}};
-    const Slice low = {infinity, infinity + 2, 0}, high = {infinity + 1, infinity + 2, 0}, none = {0};
+    const Slice none = {0};
     Slice side[MAX_ITEMS + 1], *part = r->part;
     int kind[MAX_ITEMS + 1], n = split(side, kind, s, N_LT, N_IN);
     int falls = n > 1 && (kind[0] == N_GT || kind[0] == N_GE);
     int second = n < 3 ? 0 : falls ? N_LT + N_GT - kind[0] : kind[1];
     int first = falls ? N_LT + N_GT - kind[n - 2] : kind[0];  // > becomes <, and >= <=: all rise
     for (int i = 0; i < n; i++) part[i] = side[falls ? n - 1 - i : i];
-    if (n == 2 && first == N_EQ) r->equation = s;
     r->open = first;
     r->close = second;
     r->parts = n > 3 ? 0 : n;
+    r->relation = n == 2 && first == N_EQ ? N_EQ : 0;
     int at = n == 3 || !is_name(part[0]);  // the part that may be a name
     int value = n == 2 && (first == N_EQ || (first == N_IN && !at));
     int interval = first <= N_LE && second <= N_LE;
@@ -5647,8 +5646,7 @@ static Slice read_relations(Item* r, Slice s) {
     r->name = part[at];
     r->relation = interval ? N_IN : first;
     if (value) return part[!at];
-    part[1] = n == 3 ? part[2] : at ? high : part[1];
-    part[0] = at ? part[0] : low;
+    part[at] = n == 3 ? part[2] : (Slice){infinity + at, infinity + 2, 0};  // -oo below, or oo above
     r->open = at && first == N_LE ? '[' : '(';
     r->close = (at ? second : first) == N_LE ? ']' : ')';
     r->parts = 2;
@@ -5657,11 +5655,12 @@ static Slice read_relations(Item* r, Slice s) {
 
 static void read_item(Item* r, Slice s) {
     int kind[MAX_ITEMS + 1];
-    r->equation = r->name = (Slice){0};
+    s = peel(s);
+    r->name = (Slice){0};
+    r->relation = 0;
     r->open = r->close = ',';
-    r->parts = split(r->part, kind, peel(s), ',', ',');
+    r->parts = split(r->part, kind, s, ',', ',');
     if (r->parts != 1) return;
-    s = r->part[0];
     if (find_token(s, N_LT, N_IN, 0)) s = peel(read_relations(r, s));
     if (!s.p) return;
     const Token* operator = find_token(s, N_CUP, N_CAP, 0);
@@ -5684,15 +5683,15 @@ static int compare_expressions(Slice a, Slice b, const Comparison* c) {
     return same_at_all_points(a, b, SUM, 1, c);
 }
 
-static int compare_item(Slice a, Slice b, Comparison* c);
+static int compare_item(Slice a, Slice b, int strict, Comparison* c);
 
 // Does each part of x find a partner in y: the one in its place, or any that is still free? In a set the same
 // one may serve twice.
-static int find_partners(const Item* x, const Item* y, int ordered, Comparison* c) {
+static int find_partners(const Item* x, const Item* y, int ordered, int strict, Comparison* c) {
     int used[MAX_ITEMS + 1] = {0};
     for (int i = 0; i < x->parts; i++) {
         int j = ordered ? i : 0, end = ordered && i < y->parts ? i + 1 : y->parts;
-        while (j < end && ((used[j] && x->open != '{') || !compare_item(x->part[i], y->part[j], c))) j++;
+        while (j < end && ((used[j] && x->open != '{') || !compare_item(x->part[i], y->part[j], strict, c))) j++;
         if (j >= end) return 0;
         used[j] = 1;
     }
@@ -5714,38 +5713,37 @@ static int count_names(const Item* list) {
 
 // If only one list names its parts, the names may go: of one name in any order, else in the order of the
 // list, 2, 3 for x=2, y=3. If both do, the names must agree.
-static int compare_parts(const Item* x, const Item* y, Comparison* c) {
+static int compare_parts(const Item* x, const Item* y, int strict, Comparison* c) {
     int list = x->open == ',', set = x->open == '{';
     int ordered = !list && !set && x->open != N_CUP && x->open != N_CAP;
     if (x->open != y->open || x->close != y->close) return 0;
     if (!x->parts || !y->parts || (x->parts != y->parts && !set)) return 0;
     if (list || set) {
         int names_x = count_names(x), names_y = count_names(y);
-        c->strict |= names_x && names_y;
+        strict |= names_x && names_y;
         ordered = (names_x == 2 && !names_y) || (names_y == 2 && !names_x);
     }
-    return find_partners(x, y, ordered, c) && (!set || find_partners(y, x, ordered, c));
+    return find_partners(x, y, ordered, strict, c) && (!set || find_partners(y, x, ordered, strict, c));
 }
 
-static int compare_item(Slice a, Slice b, Comparison* c) {
+// With strict, a name must not be left out.
+static int compare_item(Slice a, Slice b, int strict, Comparison* c) {
     Item x, y;
     c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
     if (c->budget < 0 || a.p >= a.end || b.p >= b.end) return 0;
     if (same_text(a, b)) return 1;
     read_item(&x, a);
     read_item(&y, b);
-    int names = (x.name.p != NULL) + (y.name.p != NULL), strict = c->strict;
-    int equations = x.equation.p && y.equation.p && (names < 2 || !same_text(x.name, y.name));
-    if (equations && same_at_all_points(x.equation, y.equation, EQUATION, 1, c)) return 1;
-    if ((equations && names < 2) || (names == 1 && strict)) return 0;
-    if (names == 2 && (x.relation != y.relation || !same_text(x.name, y.name))) return 0;
+    int names = (x.name.p != NULL) + (y.name.p != NULL), same_name = names == 2 && same_text(x.name, y.name);
+    if (x.relation == N_EQ && y.relation == N_EQ && !same_name) {
+        if (same_at_all_points(peel(a), peel(b), EQUATION, 1, c)) return 1;
+        if (names < 2) return 0;
+    }
+    if ((names == 1 && strict) || (names == 2 && (x.relation != y.relation || !same_name))) return 0;
     if (x.open == ',' && y.open == '{') y.open = y.close = ',';  // the solutions 1, 2 are the set {2, 1}
     if (y.open == ',' && x.open == '{') x.open = x.close = ',';
-    c->strict |= names == 1;
-    int expressions = !x.open && !y.open;
-    int equal = expressions ? compare_expressions(*x.part, *y.part, c) : compare_parts(&x, &y, c);
-    c->strict = strict;
-    return equal;
+    if (!x.open && !y.open) return compare_expressions(*x.part, *y.part, c);
+    return compare_parts(&x, &y, strict || names == 1, c);
 }
 
 // Are two final answers the same mathematics? a and b are what extract_* finds or a data set calls the
@@ -5758,12 +5756,12 @@ int answers_equal(const char* a, const char* b) {
     int order = strcmp(a, b);
     if (order == 0) return *a != 0;
     if (strlen(a) > MAX_ANSWER || strlen(b) > MAX_ANSWER) return 0;
-    c.count = c.unmatched = c.names = c.imaginary = c.strict = 0;
+    c.count = c.unmatched = c.names = c.imaginary = 0;
     Slice x = read_answer(&c, order < 0 ? a : b), y = read_answer(&c, order < 0 ? b : a);
     if (c.unmatched) return x.p < x.end && same_text(x, y);
     c.budget = 64 * c.count;
     find_names(&c);
-    return compare_item(x, y, &c);
+    return compare_item(x, y, 0, &c);
 }
 
 /* ---- A.5 Arithmetic, for the calculator of chapter 6 ---- */
