@@ -4953,27 +4953,26 @@ static const char* const SPELLINGS[] = {
      "^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}} \\text{th}"),
     "− – -", "** ^", "\\cdot \\times × · ⋅ *", "\\div ÷ per /", "√ sqrt", "<= ≤ \\le", ">= ≥ \\ge", "< \\lt",
     "> \\gt", "!= ≠ \\ne", "∈ \\in", "∪ \\cup", "∩ \\cap", "\\backslash ∖ \\setminus", "π \\pi", "θ \\theta",
-    "inf infinity oo ∞ \\infty", "½ \\frac12", "¼ \\frac14", "¾ \\frac34", "¹ ^{1}", "² ^{2}",
+    "inf infinity oo ∞ \\infty", "dozen (12)", "hundred (100)", "thousand (1000)",
+    "million (1000000)", "billion (1000000000)", "trillion (1000000000000)", "½ \\frac12", "¼ \\frac14", "¾ \\frac34", "¹ ^{1}", "² ^{2}",
     "³ ^{3}", "⁴ ^{4}", "⁵ ^{5}", "⁶ ^{6}", "⁷ ^{7}", "⁸ ^{8}", "⁹ ^{9}", "⁰ ^{0}"};
 
-// The kinds of tokens. A sign is its own character; a name is its row of NAMES, in this order. Those up to
-// LAST_BARE need no backslash; Greek letters need it only when they have two letters (mu is m times u).
+// The names: each entry is a kind of token, in the order of the enumeration, with | between its spellings.
+// (A sign is its own character as a kind.) Those up to N_INFINITY need no backslash; Greek letters need it
+// only when they have two letters (mu is m times u).
 enum { F_SIN = 256, F_COS, F_TAN, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_CSC, F_SEC, F_COT, F_ABS,
        F_FLOOR, F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, N_SQRT, N_FRAC, N_BINOM, N_SQUARE, N_CUBIC, N_PI, N_E,
-       N_I, N_INFINITY, N_DOZEN, LAST_BARE = N_DOZEN + 5, N_CUP, N_SETMINUS, N_CAP, N_PM, N_MP, N_LT, N_LE,
-       N_GE, N_GT, N_EQ, N_NE, N_IN, N_QUOTIENT, N_QUOTE, N_VARIABLE, N_NUMBER, N_TEXT, N_UNIT };
-static const char* const NAMES[] = {
-    "sin", "cos", "tan", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg", "exp", "csc", "sec",
-    "cot", "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "square sq", "cubic",
-    "pi", "e", "i", "infty", "dozen", "hundred", "thousand", "million", "billion", "trillion",
-    "cup", "setminus", "cap", "pm", "mp", "lt", "le leq leqslant", "ge geq geqslant", "gt", "=", "ne neq",
-    "in", "//", "text textbf textit textrm mathrm mathsf mathbf mbox hbox operatorname boldsymbol bm",
-    ("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
-    "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell")};
-static const Value CONSTANTS[] = {  // from N_PI to LAST_BARE
-    {M_PI, 0x1p-52, 0, 0}, {2.718281828459045235, 0x1p-52, 0, 0}, {_Complex_I, 0, 0, 0}, {INFINITY, 0, 0, 0},
-    {12, 0, 12, 1}, {100, 0, 100, 1}, {1e3, 0, 1000, 1}, {1e6, 0, 1000000, 1}, {1e9, 0, 1000000000, 1},
-    {1e12, 0, 1000000000000, 1}};
+       N_I, N_INFINITY, N_CUP, N_SETMINUS, N_CAP, N_PM, N_MP, N_LT, N_LE, N_GE, N_GT, N_EQ, N_NE, N_IN,
+       N_QUOTIENT, N_QUOTE, N_VARIABLE, N_NUMBER, N_TEXT, N_UNIT };
+static const char NAMES[] =
+    "sin cos tan arcsin|asin arccos|acos arctan|atan ln log|lg exp csc sec cot abs floor ceil gcd lcm max "
+    "min sqrt frac binom square|sq cubic pi e i infty cup setminus cap pm mp lt le|leq|leqslant ge|geq|"
+    "geqslant gt = ne|neq in // text|textbf|textit|textrm|mathrm|mathsf|mathbf|mbox|hbox|operatorname|"
+    "boldsymbol|bm alpha|beta|gamma|delta|epsilon|varepsilon|zeta|eta|theta|vartheta|iota|kappa|lambda|mu|"
+    "nu|xi|rho|sigma|tau|upsilon|phi|varphi|chi|psi|omega|Gamma|Delta|Theta|Lambda|Xi|Sigma|Upsilon|Phi|Psi|"
+    "Omega|ell";
+static const Value CONSTANTS[] = {  // from N_PI to N_INFINITY
+    {M_PI, 0x1p-52, 0, 0}, {2.718281828459045235, 0x1p-52, 0, 0}, {_Complex_I, 0, 0, 0}, {INFINITY, 0, 0, 0}};
 
 // f(2) is no product with these letters. Two small letters are one, and on = o n = n o = no, unless they are
 // a whole item and one of these words.
@@ -4981,34 +4980,31 @@ static const char FUNCTION_LETTERS[] = "f g h F G H phi varphi psi zeta Phi Psi 
 static const char SHORT_WORDS[] =
     "no on or is it in if to so do go be by at as am he we me my us up of ok a b c d e";
 
-// The units: the words for each, without the s of the plural. A single letter is a unit only within
-// \text{...} or behind another one. Each word of the last row is a unit of its own: 7 apples are not 7 pears.
-enum { DOLLAR, EURO, POUND, PERCENT, DEGREE };  // the rows with a rule of their own
-static const char* const UNITS[] = {
-    "dollar usd buck", "euro eur", "pound", "percent", "degree deg", "th st nd rd", "unit",
-    "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre", "m meter metre",
-    "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute", "s sec second", "year yr",
-    "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre",
-    "ml mL milliliter millilitre", "gallon gal", "quart qt", "pint pt", "rad radian", "C celsius",
-    "F fahrenheit", "person people", "child children kid", "man men", "woman women", "fish", "leaf leaves",
-    "mouse mice", "goose geese", "vertex vertices",
-    ("cent lb ton acre day week month time way point item piece student teacher friend boy girl guest "
-     "customer player member adult worker employee passenger page book word letter card game ticket stamp "
-     "sticker photo picture car truck bus bike bicycle train wheel seat apple orange banana pear tomato "
-     "potato carrot egg cookie cake candy chocolate pizza pie slice meal serving cup bottle can jar bag box "
-     "pack bucket basket tablespoon teaspoon plate pen pencil marker notebook paper sheet shirt dress shoe "
-     "sock hat coat button bead ring balloon marble ball block brick tile shell rock stone stick flower "
-     "rose tree seed plant animal dog cat bird chicken cow horse sheep rabbit coin bill token chair table "
-     "room window door floor house home building step stair trip round goal class school team group set row "
-     "column line segment square circle triangle side edge face angle diagonal digit number integer "
-     "solution answer question problem term factor divisor multiple value root zero prime pair subset "
-     "permutation combination arrangement path route calorie bit byte packet folder cap branch desk kitten "
-     "frog snake bee glass package")};
-enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS,
-       SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS, MAX_NAMES = 20 };
+// The units, without the s of the plural. A single letter is a unit only within \text{...} or behind another
+// one. What is counted is a unit of its own: 7 apples are not 7 pears.
+enum { DOLLAR, EURO, POUND, PERCENT, DEGREE };  // the first ones have rules of their own
+static const char UNITS[] =
+    "dollar|usd|buck euro|eur pound percent degree|deg th|st|nd|rd unit cm|centimeter|centimetre mm|"
+    "millimeter|millimetre km|kilometer|kilometre m|meter|metre in|inch ft|foot|feet yd|yard mi|mile hour|"
+    "hr|h min|minute s|sec|second year|yr kg|kilogram|kilo g|gram mg|milligram oz|ounce L|l|liter|litre ml|"
+    "mL|milliliter|millilitre gallon|gal quart|qt pint|pt rad|radian C|celsius F|fahrenheit person|people "
+    "child|children|kid man|men woman|women fish leaf|leaves mouse|mice goose|geese vertex|vertices cent lb "
+    "ton acre day week month time way point item piece student teacher friend boy girl guest customer "
+    "player member adult worker employee passenger page book word letter card game ticket stamp sticker "
+    "photo picture car truck bus bike bicycle train wheel seat apple orange banana pear tomato potato "
+    "carrot egg cookie cake candy chocolate pizza pie slice meal serving cup bottle can jar bag box pack "
+    "bucket basket tablespoon teaspoon plate pen pencil marker notebook paper sheet shirt dress shoe sock "
+    "hat coat button bead ring balloon marble ball block brick tile shell rock stone stick flower rose tree "
+    "seed plant animal dog cat bird chicken cow horse sheep rabbit coin bill token chair table room window "
+    "door floor house home building step stair trip round goal class school team group set row column line "
+    "segment square circle triangle side edge face angle diagonal digit number integer solution answer "
+    "question problem term factor divisor multiple value root zero prime pair subset permutation "
+    "combination arrangement path route calorie bit byte packet folder cap branch desk kitten frog snake "
+    "bee glass package";
+enum { SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS, MAX_NAMES = 20 };
 
 typedef struct {
-    int kind;               // a sign, a row of NAMES, or N_NUMBER and behind
+    int kind;               // a sign, an entry of NAMES, or N_NUMBER and behind
     const char* text;       // its spelling, length bytes; a known name without its backslash
     int length, slash;
     int match;              // of a bracket: how far off its partner is; of a name: how many tokens it has
@@ -5031,46 +5027,45 @@ typedef struct {
 
 static void tokenize(Comparison* c, const char* p, const char* end, int quoted);
 
-// The word of the list, words with a space between them, that is the n letters at text; with n = 0 the one
-// that text begins with, and a command must stand there whole: \left doesn't begin \leftarrow. NULL = none.
-// In a unit capitals don't matter, and s or es makes the plural: cups, boxes.
+// The word of the list that is the n letters at text; with n = 0 the one that text begins with, and a command
+// must stand there whole: \left doesn't begin \leftarrow. NULL = none. Of a unit capitals don't matter, and s
+// or es makes the plural: cups, boxes.
 static const char* find_word(const char* list, const char* text, int n, int is_unit) {
     int first = is_unit ? lower_case(*text) : *text;
     for (const char* w = strchr(list, first); w; w = strchr(w + 1, first)) {
         int i = 1;
-        if (w > list && w[-1] != ' ') continue;
+        if (w > list && w[-1] != ' ' && w[-1] != '|') continue;
         while (w[i] && w[i] != ' ' && w[i] == (is_unit ? lower_case(text[i]) : text[i])) i++;
         int plural = is_unit && i > 1 && i >= n - 2 && text[n - 1] == 's';
         int ends = n ? i == n || plural : *w != '\\' || !is_letter(w[i - 1]) || !is_letter(text[i]);
-        if (ends && (!w[i] || w[i] == ' ')) return w;
+        if (ends && (!w[i] || w[i] == ' ' || w[i] == '|')) return w;
     }
     return NULL;
 }
 
-// The row of a table that has the word, -1 = none. *at becomes the place.
-static int find_row(const char** at, const char* const* table, int rows, const char* text, int n, int is_unit) {
-    for (int row = 0; row < rows; row++) {
-        *at = find_word(table[row], text, n, is_unit);
-        if (*at) return row;
-    }
-    return -1;
+static int is_function(int kind) { return kind >= F_SIN && kind <= F_MIN; }
+
+// The number of the entry of NAMES or UNITS that has the n letters at word, -1 = none.
+static int find_entry(const char* list, const char* word, int n, int is_unit) {
+    const char* at = find_word(list, word, n, is_unit);
+    int entry = at ? 0 : -1;
+    for (; at && at > list; at--) entry += at[-1] == ' ';
+    return entry;
 }
 
 // The kind of the name at word, *n letters. One less, if it is a function that has lost its space: sinx.
 static int look_up(const char* word, int* n) {
-    const char* at;
-    int row = *n > 1 ? find_row(&at, NAMES, NAME_ROWS, word, *n, 0) : -1;
-    if (row < 0 && *n > 2 && word[*n - 1] == 'x') {
-        row = find_row(&at, NAMES, F_MIN - F_SIN + 1, word, *n - 1, 0);
-        *n -= row >= 0;
+    int entry = *n > 1 ? find_entry(NAMES, word, *n, 0) : -1;
+    if (entry < 0 && *n > 2 && word[*n - 1] == 'x' && is_function(F_SIN + find_entry(NAMES, word, *n - 1, 0))) {
+        *n -= 1;
+        return look_up(word, n);
     }
-    return row < 0 ? N_TEXT : F_SIN + row;
+    return entry < 0 ? N_TEXT : F_SIN + entry;
 }
 
 static int is_open(int kind) { return kind == '(' || kind == '[' || kind == '{' || kind == '|'; }
 static int is_close(int kind) { return kind == ')' || kind == ']' || kind == '}'; }
 static int is_plus_minus(int kind) { return kind == '+' || kind == '-' || kind == N_PM || kind == N_MP; }
-static int is_function(int kind) { return kind >= F_SIN && kind <= F_MIN; }
 
 static int is_operand(int kind) {  // may a value end with it?
     if (kind < F_SIN) return kind && !strchr("+-*/^,([{|", kind);
@@ -5095,14 +5090,17 @@ static Token* push(Comparison* c, int kind, const char* text, int length) {
 // Pushes what is read for the spelling at p, a word of n letters or (0) anything else. Returns its length, 0 =
 // there is none, or it is spelled so already.
 static int push_spelling(Comparison* c, const char* p, int n) {
-    const char* at;
-    int row = find_row(&at, SPELLINGS, SPELLING_ROWS, p, n, 0);
-    const char* to = row < 0 ? NULL : strrchr(SPELLINGS[row], ' ') + 1;
-    if (row < 0 || at == to) return 0;
-    int length = (int)strcspn(at, " ");
-    int no_row = !strcmp(to, "],[") && !strncmp(p + length + strspn(p + length, " \n"), "\\end", 4);
-    if (!no_row) tokenize(c, to, to + strlen(to), 0);
-    return length;
+    const char* at = NULL;
+    for (int row = 0; row < SPELLING_ROWS && !at; row++) {
+        const char* to = strrchr(SPELLINGS[row], ' ') + 1;
+        at = find_word(SPELLINGS[row], p, n, 0);
+        if (!at || at == to) continue;
+        int length = (int)strcspn(at, " ");
+        int no_row = !strcmp(to, "],[") && !strncmp(p + length + strspn(p + length, " \n"), "\\end", 4);
+        if (!no_row) tokenize(c, to, to + strlen(to), 0);
+        return length;
+    }
+    return 0;
 }
 
 // The length of the thousands separator at p, 0 = none. Within brackets a comma separates parts: (100,200).
@@ -5161,18 +5159,16 @@ static int push_letters(Comparison* c, const char* p, int n) {
 // everything quoted. What could also be something else, as cm, min or m, is a unit only where one may stand:
 // behind another one, or behind a value at the end. "and" and "or" are the comma of a list.
 static int push_word(Comparison* c, const char* p, int n, int quoted) {
-    const char* at;
     int last = last_kind(c), kind = look_up(p, &n), next = p[n + (int)strspn(p + n, " ")];
     int joins = !!find_word("and or", p, n, 0);
     if (joins && last == ',') return n;
     if ((!joins || (last && (quoted || is_space(p[-1])))) && push_spelling(c, p, n)) return n;
     int follows = last == N_UNIT || (last == '/' && c->token[c->count - 2].kind == N_UNIT);
     int ends = n > 1 && is_operand(last) && (!next || strchr(",.^/)}", next));
-    int certain = kind > LAST_BARE && (quoted || n > 2);
-    int unit = certain || ends || follows ? find_row(&at, UNITS, UNIT_ROWS, p, n, n > 2) : -1;
-    if (unit == UNIT_ROWS - 1) unit += (int)(at - UNITS[unit]);
-    if (unit < 0 && kind > LAST_BARE && n < 3 && !quoted) return push_letters(c, p, n);
-    if (kind > LAST_BARE && (kind != N_VARIABLE || quoted)) kind = N_TEXT;
+    int certain = kind > N_INFINITY && (quoted || n > 2);
+    int unit = certain || ends || follows ? find_entry(UNITS, p, n, n > 2) : -1;
+    if (unit < 0 && kind > N_INFINITY && n < 3 && !quoted) return push_letters(c, p, n);
+    if (kind > N_INFINITY && (kind != N_VARIABLE || quoted)) kind = N_TEXT;
     push(c, unit < 0 ? kind : N_UNIT, p, n)->id = unit;
     return n;
 }
@@ -5420,7 +5416,7 @@ static Value parse_primary(Parser* s) {
     if (is_open(kind)) return parse_group(s, 0);
     if (is_function(kind)) return parse_function(s);
     s->p++;
-    if (kind >= N_PI && kind <= LAST_BARE) return CONSTANTS[kind - N_PI];
+    if (kind >= N_PI && kind <= N_INFINITY) return CONSTANTS[kind - N_PI];
     if (kind == N_FRAC || kind == N_BINOM) {
         Value above = parse_argument(s);
         return combine(kind, above, parse_argument(s));
@@ -5464,7 +5460,7 @@ static Value parse(Parser* s, int level) {
     if (++s->nesting > MAX_NESTING) return fail_parse(s);
     Value value = parse_power(s, level);
     for (int kind = peek(s); kind; kind = peek(s)) {
-        int factor = kind == N_VARIABLE || kind == N_UNIT || (kind >= F_SIN && kind <= LAST_BARE);
+        int factor = kind == N_VARIABLE || kind == N_UNIT || (kind >= F_SIN && kind <= N_INFINITY);
         int limit = is_function(kind) || (kind == N_UNIT && s->p->id != DEGREE) ? ARGUMENT : POWER;
         factor = (factor || (kind == '{' ? s->p[1].kind != N_NUMBER : is_open(kind))) && level < limit;
         if (level <= SUM && is_plus_minus(kind)) {  // a number hides no smaller one: 2^{100} - 1 has no value
