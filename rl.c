@@ -5027,15 +5027,17 @@ typedef struct {
 
 static void tokenize(Comparison* c, const char* p, const char* end, int quoted);
 
+static int fold(int c, int any_case) { return any_case ? lower_case(c) : c; }
+
 // The word of the list that is the n letters at text; with n = 0 the one that text begins with, and a command
 // must stand there whole: \left doesn't begin \leftarrow. NULL = none. Of a unit capitals don't matter, and s
 // or es makes the plural: cups, boxes.
 static const char* find_word(const char* list, const char* text, int n, int is_unit) {
-    int first = is_unit ? lower_case(*text) : *text;
+    int first = fold(*text, is_unit);
     for (const char* w = strchr(list, first); w; w = strchr(w + 1, first)) {
         int i = 1;
         if (w > list && w[-1] != ' ' && w[-1] != '|') continue;
-        while (w[i] && w[i] != ' ' && w[i] == (is_unit ? lower_case(text[i]) : text[i])) i++;
+        while (w[i] && w[i] != ' ' && w[i] == fold(text[i], is_unit)) i++;
         int plural = is_unit && i > 1 && i >= n - 2 && text[n - 1] == 's';
         int ends = n ? i == n || plural : *w != '\\' || !is_letter(w[i - 1]) || !is_letter(text[i]);
         if (ends && (!w[i] || w[i] == ' ' || w[i] == '|')) return w;
@@ -5235,16 +5237,13 @@ static Slice read_answer(Comparison* c, const char* answer) {
 // Numbers are the same by value. Capitals don't matter in words of three letters or more (in what may be
 // names, AB and r, they do), in the short ones that are listed, nor in a choice, \text{(c)}.
 static int same_token(const Token* a, const Token* b) {
-    int words = a->kind >= N_TEXT && b->kind >= N_TEXT;
     if (a->kind == N_NUMBER && b->kind == N_NUMBER) return compare_values(a->value, b->value) == 1;
     if (a->kind == b->kind && a->kind < N_VARIABLE) return 1;
-    if (a->length != b->length) return 0;
-    int any_case = words && (a->length > 2 || find_word(SHORT_WORDS, a->text, a->length, 1));
-    for (int i = 0; i < a->length; i++) {
-        int x = a->text[i], y = b->text[i];
-        if (x != y && (!any_case || lower_case(x) != lower_case(y))) return 0;
-    }
-    return 1;
+    int any_case = a->kind >= N_TEXT && b->kind >= N_TEXT &&
+                   (a->length > 2 || find_word(SHORT_WORDS, a->text, a->length, 1));
+    int i = 0;
+    while (i < a->length && fold(a->text[i], any_case) == fold(b->text[i], any_case)) i++;
+    return i == a->length && i == b->length;
 }
 
 // (A text with \pm equals its twin of the other sign here. That is right: both lists contain both.)
@@ -5297,8 +5296,8 @@ static Value apply_function(int function, Value a) {
     if (function == F_ABS) return make_value(size, a.error, llabs(a.num), a.den);
     if (function == F_CEIL) return negate(apply_function(F_FLOOR, negate(a)));
     if (function == F_COT) return divide(apply_function(F_COS, a), apply_function(F_SIN, a));
-    if (function == F_CSC) return divide(whole(1), apply_function(F_SIN, a));
-    if (function == F_SEC) return divide(whole(1), apply_function(F_COS, a));
+    if (function == F_CSC || function == F_SEC)
+        return divide(whole(1), apply_function(function - F_CSC + F_SIN, a));
     if (function == F_FLOOR && a.den) return whole(a.num / a.den - (a.num % a.den < 0));  // C rounds toward 0
     if (function == F_FLOOR && (!is_real(a) || !(size < 1e9))) return NO_VALUE;
     if (function == F_FLOOR) return whole((int64_t)floor(creal(a.z) + 9 * a.error));  // 2.999999999 is 3
@@ -5546,20 +5545,17 @@ typedef struct {
     Slice part[MAX_ITEMS + 1];   // one more: \pm makes two of the last
 } Item;
 
-static int is_bracketed(Slice s) {  // is all of s one bracket, which closes at its very end?
-    return s.end - s.p > 2 && is_open(s.p->kind) && s.p->kind != '|' && s.p + s.p->match == s.end - 1;
-}
-
-static int is_tuple(Slice s) {  // (1,2), {1,2}, [[1,2]]
-    return is_bracketed(s) && (s.p->id >= 0 || (s.p->kind == '[' && s.p[1].kind == '['));
+// Is all of s in one bracket? 0 = no, 1 = it groups, 2 = (1,2), {1,2}, [[1,2]]: its parts count.
+static int find_bracket(Slice s) {
+    if (s.end - s.p < 3 || !is_open(s.p->kind) || s.p->kind == '|' || s.p + s.p->match != s.end - 1) return 0;
+    return s.p->id >= 0 || (s.p->kind == '[' && s.p[1].kind == '[') ? 2 : 1;
 }
 
 static Slice inside(Slice s) { return (Slice){s.p + 1, s.end - 1, s.sign}; }
 
 static Slice peel(Slice s) {  // (5) is 5, and a matrix in brackets is a matrix
-    while (is_bracketed(s) &&
-           (s.p->kind == '[' ? s.p[1].kind == '[' && s.p[2].kind == '[' : !is_tuple(s) && s.p[1].kind != '{'))
-        s = inside(s);
+    while (find_bracket(s) == 1 ? s.p->kind != '[' && s.p[1].kind != '{'
+                           : find_bracket(s) == 2 && s.p[1].kind == '[' && s.p[2].kind == '[') s = inside(s);
     return s;
 }
 
@@ -5589,13 +5585,13 @@ static void find_names(Comparison* c) {
 
 // Is s a name that a value may be given to: x, x_{1}, \theta, f(x), \text{Area}, (p,q)? Not xy, not \sin(x).
 static int is_name(Slice s) {
-    int tuple = is_tuple(s) && s.p->kind == '(';
     if (s.p >= s.end) return 0;
     if (s.p->kind >= N_TEXT) return s.end - s.p == 1 && *s.p->text != '\\';
-    if (!tuple) return s.p->kind == N_VARIABLE && s.p->match == s.end - s.p;
-    for (const Token* k = s.p + 1; k < s.end - 1; k += k->kind == ',' ? 1 : k->match)
-        if (k->kind != ',' && k->kind != N_VARIABLE) return 0;
-    return 1;
+    if (s.p->kind == N_VARIABLE) return s.p->match == s.end - s.p;
+    int names = find_bracket(s) == 2 && s.p->kind == '(';
+    for (const Token* k = s.p + 1; names && k < s.end - 1; k += k->kind == ',' ? 1 : k->match)
+        names = k->kind == ',' || k->kind == N_VARIABLE;
+    return names;
 }
 
 // Cuts s at the tokens from first to last; kind[i] becomes the one behind part i, 0 behind the last. An item
@@ -5624,7 +5620,6 @@ static int split(Slice* part, int* kind, Slice s, int first, int last) {
 // else an empty slice, because the shape is known.
 static Slice read_relations(Item* r, Slice s) {
     static const Token infinity[2] = {{.kind = '-', .text = "-"}, {.kind = N_INFINITY, .text = "oo"}};
-    const Slice none = {0};
     Slice side[MAX_ITEMS + 1], *part = r->part;
     int kind[MAX_ITEMS + 1], n = split(side, kind, s, N_LT, N_IN);
     int falls = n > 1 && (kind[0] == N_GT || kind[0] == N_GE);
@@ -5638,7 +5633,7 @@ static Slice read_relations(Item* r, Slice s) {
     int at = n == 3 || !is_name(part[0]);  // the part that may be a name
     int value = n == 2 && (first == N_EQ || (first == N_IN && !at));
     int interval = first <= N_LE && second <= N_LE;
-    if (!r->parts || !is_name(part[at]) || (!value && !interval)) return none;
+    if (!r->parts || !is_name(part[at]) || (!value && !interval)) return (Slice){0};
     r->name = part[at];
     r->relation = interval ? N_IN : first;
     if (value) return part[!at];
@@ -5646,7 +5641,7 @@ static Slice read_relations(Item* r, Slice s) {
     r->open = at && first == N_LE ? '[' : '(';
     r->close = (at ? second : first) == N_LE ? ']' : ')';
     r->parts = 2;
-    return none;
+    return (Slice){0};
 }
 
 static void read_item(Item* r, Slice s) {
@@ -5660,7 +5655,7 @@ static void read_item(Item* r, Slice s) {
     if (find_token(s, N_LT, N_IN, 0)) s = peel(read_relations(r, s));
     if (!s.p) return;
     const Token* operator = find_token(s, N_CUP, N_CAP, 0);
-    int tuple = !operator && is_tuple(s), separator = operator ? operator->kind : ',';
+    int tuple = !operator && find_bracket(s) == 2, separator = operator ? operator->kind : ',';
     int mix = operator && (find_token(s, N_CUP, separator - 1, 0) || find_token(s, separator + 1, N_CAP, 0));
     r->open = operator ? separator : tuple ? s.p->kind : 0;
     r->close = operator ? separator : tuple ? s.end[-1].kind : 0;
@@ -5681,19 +5676,6 @@ static int compare_expressions(Slice a, Slice b, const Comparison* c) {
 
 static int compare_item(Slice a, Slice b, int strict, Comparison* c);
 
-// Does each part of x find a partner in y: the one in its place, or any that is still free? In a set the same
-// one may serve twice.
-static int find_partners(const Item* x, const Item* y, int ordered, int strict, Comparison* c) {
-    int used[MAX_ITEMS + 1] = {0};
-    for (int i = 0; i < x->parts; i++) {
-        int j = ordered ? i : 0, end = ordered && i < y->parts ? i + 1 : y->parts;
-        while (j < end && ((used[j] && x->open != '{') || !compare_item(x->part[i], y->part[j], strict, c))) j++;
-        if (j >= end) return 0;
-        used[j] = 1;
-    }
-    return 1;
-}
-
 // Have the parts of a list names, as in x=2, y=3? 0 = none, 1 = there is one name (x = 2 or 3), 2 = several.
 static int count_names(const Item* list) {
     Item item;
@@ -5707,19 +5689,33 @@ static int count_names(const Item* list) {
     return names;
 }
 
-// If only one list names its parts, the names may go: of one name in any order, else in the order of the
-// list, 2, 3 for x=2, y=3. If both do, the names must agree.
+static int is_list(int shape) { return shape == ',' || shape == '{'; }
+
+// Does each part of x have a partner in y, and the other way round: the one in its place, or any that is still
+// free? In a set the same one may serve twice. If only one list names its parts, the names may go: of one name
+// in any order, else in the order of the list, 2, 3 for x=2, y=3. If both do, the names must agree.
 static int compare_parts(const Item* x, const Item* y, int strict, Comparison* c) {
-    int list = x->open == ',', set = x->open == '{';
-    int ordered = !list && !set && x->open != N_CUP && x->open != N_CAP;
-    if (x->open != y->open || x->close != y->close) return 0;
+    int used[MAX_ITEMS + 1] = {0}, set = x->open == '{' && y->open == '{';
+    int list = is_list(x->open) && is_list(y->open), alike = x->open == y->open && x->close == y->close;
+    int ordered = !list && x->open != N_CUP && x->open != N_CAP;
+    if (!alike && (!list || set)) return 0;  // the list of solutions 1, 2 is the set {2, 1}
     if (!x->parts || !y->parts || (x->parts != y->parts && !set)) return 0;
-    if (list || set) {
+    if (list) {
         int names_x = count_names(x), names_y = count_names(y);
         strict |= names_x && names_y;
         ordered = (names_x == 2 && !names_y) || (names_y == 2 && !names_x);
     }
-    return find_partners(x, y, ordered, strict, c) && (!set || find_partners(y, x, ordered, strict, c));
+    for (int i = 0; i < x->parts; i++) {
+        int found = 0;
+        for (int j = 0; j < y->parts && (set || !found); j++) {
+            if ((ordered && i != j) || (used[j] && !set)) continue;
+            if (compare_item(x->part[i], y->part[j], strict, c)) found = used[j] = 1;
+        }
+        if (!found) return 0;
+    }
+    for (int j = 0; j < y->parts; j++)
+        if (!used[j]) return 0;
+    return 1;
 }
 
 // With strict, a name must not be left out.
@@ -5736,8 +5732,6 @@ static int compare_item(Slice a, Slice b, int strict, Comparison* c) {
         if (names < 2) return 0;
     }
     if ((names == 1 && strict) || (names == 2 && (x.relation != y.relation || !same_name))) return 0;
-    if (x.open == ',' && y.open == '{') y.open = y.close = ',';  // the solutions 1, 2 are the set {2, 1}
-    if (y.open == ',' && x.open == '{') x.open = x.close = ',';
     if (!x.open && !y.open) return compare_expressions(*x.part, *y.part, c);
     return compare_parts(&x, &y, strict || names == 1, c);
 }
