@@ -5379,13 +5379,12 @@ static double variable_value(int j, int point) {
 // of a function are a number; a unit anywhere else makes the answer plain text.
 static Value parse_unit(Parser* s) {
     const Token* k = s->p++;
-    Rng rng = {(uint64_t)k->id};
     int behind = is_operand(k[-1].kind) || (k[-1].kind == '/' && k[-2].kind == N_UNIT);
     int currency = !behind && s->nesting == 1 && k->id <= POUND;
     if (behind && s->arguments && k->id == DEGREE) return inexact(M_PI / 180, 0);
     if ((!behind && !currency) || s->arguments) return fail_parse(s);
     s->ended = !currency;
-    Value value = k->id == PERCENT ? make_value(0, 0, 1, 100) : inexact(1 + random_uniform(&rng), 0);
+    Value value = k->id == PERCENT ? make_value(0, 0, 1, 100) : inexact(variable_value(MAX_NAMES + k->id, 0), 0);
     if (!s->units) value = whole(1);
     return currency ? multiply(value, parse(s, POWER)) : value;
 }
@@ -5594,9 +5593,9 @@ static int is_name(Slice s) {
     return names;
 }
 
-// Cuts s at the tokens from first to last; kind[i] becomes the one behind part i, 0 behind the last. An item
-// with \pm counts as two, one for each sign. Returns how many, 0 = too many.
-static int split(Slice* part, int* kind, Slice s, int first, int last) {
+// Cuts s at the tokens from first to last; each stands right behind its part. An item with \pm counts as two,
+// one for each sign. Returns how many, 0 = too many.
+static int split(Slice* part, Slice s, int first, int last) {
     const Token* cut;
     int n = 0;
     do {
@@ -5609,7 +5608,6 @@ static int split(Slice* part, int* kind, Slice s, int first, int last) {
             part[n++] = item;
             item.sign = 1;
         }
-        kind[n] = cut ? cut->kind : 0;
         part[n++] = item;
         s.p = cut ? cut + 1 : s.end;
     } while (cut && n < MAX_ITEMS);
@@ -5621,36 +5619,34 @@ static int split(Slice* part, int* kind, Slice s, int first, int last) {
 static Slice read_relations(Item* r, Slice s) {
     static const Token infinity[2] = {{.kind = '-', .text = "-"}, {.kind = N_INFINITY, .text = "oo"}};
     Slice side[MAX_ITEMS + 1], *part = r->part;
-    int kind[MAX_ITEMS + 1], n = split(side, kind, s, N_LT, N_IN);
-    int falls = n > 1 && (kind[0] == N_GT || kind[0] == N_GE);
-    int second = n < 3 ? 0 : falls ? N_LT + N_GT - kind[0] : kind[1];
-    int first = falls ? N_LT + N_GT - kind[n - 2] : kind[0];  // > becomes <, and >= <=: all rise
-    for (int i = 0; i < n; i++) part[i] = side[falls ? n - 1 - i : i];
-    r->open = first;
-    r->close = second;
+    int n = split(side, s, N_LT, N_IN);
     r->parts = n > 3 ? 0 : n;
-    r->relation = n == 2 && first == N_EQ ? N_EQ : 0;
+    if (!r->parts) return (Slice){0};
+    int first = side[0].end->kind, second = n == 3 ? side[1].end->kind : 0;
+    int falls = first == N_GT || first == N_GE;
+    for (int i = 0; i < n; i++) part[i] = side[falls ? n - 1 - i : i];
+    r->open = !falls ? first : N_LT + N_GT - (second ? second : first);  // > becomes <, and >= <=: all rise
+    r->close = !falls || !second ? second : N_LT + N_GT - first;
     int at = n == 3 || !is_name(part[0]);  // the part that may be a name
     int value = n == 2 && (first == N_EQ || (first == N_IN && !at));
-    int interval = first <= N_LE && second <= N_LE;
-    if (!r->parts || !is_name(part[at]) || (!value && !interval)) return (Slice){0};
+    int interval = r->open <= N_LE && r->close <= N_LE;
+    r->relation = interval ? N_IN : n == 2 ? first : 0;
+    if (!is_name(part[at]) || (!value && !interval)) return (Slice){0};
     r->name = part[at];
-    r->relation = interval ? N_IN : first;
     if (value) return part[!at];
     part[at] = n == 3 ? part[2] : (Slice){infinity + at, infinity + 2, 0};  // -oo below, or oo above
-    r->open = at && first == N_LE ? '[' : '(';
-    r->close = (at ? second : first) == N_LE ? ']' : ')';
+    r->close = (at ? r->close : r->open) == N_LE ? ']' : ')';
+    r->open = at && r->open == N_LE ? '[' : '(';
     r->parts = 2;
     return (Slice){0};
 }
 
 static void read_item(Item* r, Slice s) {
-    int kind[MAX_ITEMS + 1];
     s = peel(s);
     r->name = (Slice){0};
     r->relation = 0;
     r->open = r->close = ',';
-    r->parts = split(r->part, kind, s, ',', ',');
+    r->parts = split(r->part, s, ',', ',');
     if (r->parts != 1) return;
     if (find_token(s, N_LT, N_IN, 0)) s = peel(read_relations(r, s));
     if (!s.p) return;
@@ -5659,15 +5655,14 @@ static void read_item(Item* r, Slice s) {
     int mix = operator && (find_token(s, N_CUP, separator - 1, 0) || find_token(s, separator + 1, N_CAP, 0));
     r->open = operator ? separator : tuple ? s.p->kind : 0;
     r->close = operator ? separator : tuple ? s.end[-1].kind : 0;
-    r->parts = mix ? 0 : split(r->part, kind, tuple ? inside(s) : s, separator, separator);
+    r->parts = mix ? 0 : split(r->part, tuple ? inside(s) : s, separator, separator);
 }
 
 // Two items without parts. A unit that only one side names may be left out (90 for 90^\circ), two different
 // ones never agree. As percent is 1/100 where units count, 50\% is 50 and 1/2: people write both when asked
 // for percent. So equality is not transitive here: 50 is not 1/2.
 static int compare_expressions(Slice a, Slice b, const Comparison* c) {
-    if (a.p == a.end || b.p == b.end) return 0;
-    if (same_text(a, b)) return 1;
+    if (same_text(a, b)) return a.p < a.end;
     int units = (find_token(a, N_UNIT, N_UNIT, 1) != NULL) + (find_token(b, N_UNIT, N_UNIT, 1) != NULL);
     int same = same_at_all_points(a, b, SUM, 0, c);
     if (!units || (units == 1) == same) return same;
@@ -5764,9 +5759,8 @@ static int evaluate_arithmetic(double* value, int64_t* num, int64_t* den, const 
     c.count = c.unmatched = 0;
     Slice s = read_answer(&c, text);
     for (Token* k = c.token + 1; k < s.end; k++) {
-        int operand = k->kind == N_NUMBER || k->kind == N_TEXT || k->kind == '(';
-        if (k->kind == '^' || (operand && is_operand(k[-1].kind))) return 0;
         if (k->kind == N_TEXT) k->kind = N_NUMBER;  // of many digits
+        if (k->kind == '^' || ((k->kind == N_NUMBER || k->kind == '(') && is_operand(k[-1].kind))) return 0;
     }
     int evaluated = evaluate(&v, s, SUM, 0, 0) == 1;
     *value = creal(v.z);
