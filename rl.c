@@ -4937,8 +4937,8 @@ static int is_zero(Value a) { return size_of(a.z) <= 16 * a.error; }
  * grouping braces look the same, but have no comma in them.
  */
 static const char* const SPELLINGS[] = {
-    ("\\left \\right \\big \\Big \\bigl \\bigr \\Bigl \\Bigr \\displaystyle \\limits \\! \\, \\; \\: ~ \\quad "
-     "\\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf "),  // (three widths of space)
+    ("\\left \\right \\big \\Big \\bigl \\bigr \\Bigl \\Bigr \\displaystyle \\limits \\! \\, \\; \\: ~ "
+     "\\quad \\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf "),
     "\\frac* \\dfrac \\tfrac \\cfrac \\frac", "\\dbinom \\tbinom \\binom", "\\pm* ± \\pm", "& and or ,",
     "\\{ \\lbrace {", "\\} \\rbrace }", "\\emptyset \\varnothing ∅ {}", "\\langle (",
     "\\rangle \\rfloor \\rceil )", "\\lfloor floor(", "\\lceil ceil(", "\\lvert \\rvert \\vert |",
@@ -4949,13 +4949,14 @@ static const char* const SPELLINGS[] = {
     "\\mathbb{R}- (-\\infty,\\infty)\\setminus", "\\mathbb{R} ℝ (-\\infty,\\infty)",
     "\\% % \\text{percent}", "\\$ \\text{dollar}", "€ \\text{euro}", "£ \\text{pound}", "mph mi/h",
     "^\\circ ^{\\circ} \\degree ° \\text{degree}",
-    ("^{th} ^\\text{th} ^{\\text{th}} ^{\\mathrm{th}} ^{st} ^{\\text{st}} ^{\\mathrm{st}} ^{nd} ^{\\text{nd}} "
-     "^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}} \\text{th}"),
-    "− – -", "** ^", "\\cdot \\times × · ⋅ *", "\\div ÷ per /", "√ sqrt", "<= ≤ \\le", ">= ≥ \\ge", "< \\lt",
-    "> \\gt", "!= ≠ \\ne", "∈ \\in", "∪ \\cup", "∩ \\cap", "\\backslash ∖ \\setminus", "π \\pi", "θ \\theta",
-    "inf infinity oo ∞ \\infty", "dozen (12)", "hundred (100)", "thousand (1000)",
-    "million (1000000)", "billion (1000000000)", "trillion (1000000000000)", "½ \\frac12", "¼ \\frac14", "¾ \\frac34", "¹ ^{1}", "² ^{2}",
-    "³ ^{3}", "⁴ ^{4}", "⁵ ^{5}", "⁶ ^{6}", "⁷ ^{7}", "⁸ ^{8}", "⁹ ^{9}", "⁰ ^{0}"};
+    ("^{th} ^\\text{th} ^{\\text{th}} ^{\\mathrm{th}} ^{st} ^{\\text{st}} ^{\\mathrm{st}} ^{nd} "
+     "^{\\text{nd}} ^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}} \\text{th}"), "− – -", "** ^",
+    "\\cdot \\times × · ⋅ *", "\\div ÷ per /", "√ sqrt", "<= ≤ \\le", ">= ≥ \\ge", "< \\lt",
+    "> \\gt", "!= ≠ \\ne", "∈ \\in", "∪ \\cup", "∩ \\cap", "\\backslash ∖ \\setminus", "π \\pi",
+    "θ \\theta", "inf infinity oo ∞ \\infty", "dozen (12)", "hundred (100)", "thousand (1000)",
+    "million (1000000)", "billion (1000000000)", "trillion (1000000000000)", "½ \\frac12", "¼ \\frac14",
+    "¾ \\frac34", "¹ ^{1}", "² ^{2}", "³ ^{3}", "⁴ ^{4}", "⁵ ^{5}", "⁶ ^{6}", "⁷ ^{7}",
+    "⁸ ^{8}", "⁹ ^{9}", "⁰ ^{0}"};
 
 // The names: each entry is a kind of token, in the order of the enumeration, with | between its spellings.
 // (A sign is its own character as a kind.) Those up to N_INFINITY need no backslash; Greek letters need it
