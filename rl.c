@@ -5018,7 +5018,7 @@ typedef struct { const Token *p, *end; int sign; } Slice;
 
 // Two answers that are being compared. A token of kind 0 stands before and behind each of them.
 typedef struct {
-    int count, open;        // tokens; the innermost open bracket, -1 = none
+    int count, open;        // tokens; the innermost open bracket
     int unmatched, money;   // has a bracket no partner? is $ a currency?
     int names, imaginary;   // variables; does i appear?
     int budget;             // work left
@@ -5076,15 +5076,15 @@ static int is_operand(int kind) {  // may a value end with it?
 }
 static int last_kind(const Comparison* c) { return c->token[c->count - 1].kind; }
 
-// A bracket finds its partner here. Until then match says which bracket is open around it. (There is room: no
-// byte of an answer becomes more than two tokens.)
+// A bracket finds its partner here. Until then match says which bracket is open around it, and the token in
+// front of the answer is around all of it. (There is room: no byte becomes more than two tokens.)
 static Token* push(Comparison* c, int kind, const char* text, int length) {
-    Token *k = &c->token[c->count++], *open = c->open < 0 ? NULL : &c->token[c->open];
+    Token *k = &c->token[c->count++], *open = &c->token[c->open];
     *k = (Token){.kind = kind, .text = text, .length = length, .match = c->open, .id = -1};
     if (is_open(kind)) c->open = (int)(k - c->token);
-    if (kind == ',' && open) open->id++;
-    c->unmatched |= is_close(kind) && !open;
-    if (!is_close(kind) || !open) return k;
+    if (kind == ',') open->id++;
+    if (!is_close(kind)) return k;
+    c->unmatched |= !open->kind;
     c->open = open->match;
     open->match = (int)(k - open);
     return k;
@@ -5093,11 +5093,10 @@ static Token* push(Comparison* c, int kind, const char* text, int length) {
 // Pushes what is read for the spelling at p, a word of n letters or (0) anything else. Returns its length, 0 =
 // there is none, or it is spelled so already.
 static int push_spelling(Comparison* c, const char* p, int n) {
-    const char* at = NULL;
-    for (int row = 0; row < SPELLING_ROWS && !at; row++) {
-        const char* to = strrchr(SPELLINGS[row], ' ') + 1;
-        at = find_word(SPELLINGS[row], p, n, 0);
-        if (!at || at == to) continue;
+    for (int row = 0; row < SPELLING_ROWS; row++) {
+        const char* at = find_word(SPELLINGS[row], p, n, 0);
+        if (!at || !strchr(at, ' ')) continue;
+        const char* to = strrchr(at, ' ') + 1;
         int length = (int)strcspn(at, " ");
         int no_row = !strcmp(to, "],[") && !strncmp(p + length + strspn(p + length, " \n"), "\\end", 4);
         if (!no_row) tokenize(c, to, to + strlen(to), 0);
@@ -5128,7 +5127,7 @@ static int push_number(Comparison* c, const char* p) {
         num = times(num, 10);
         num += num < LARGE ? *p - '0' : 0;
         den = times(den, dot ? 10 : 1);
-        int separator = dot || group > 3 || !num ? 0 : match_separator(p + 1, c->open >= 0);
+        int separator = dot || group > 3 || !num ? 0 : match_separator(p + 1, c->token[c->open].kind != 0);
         p += separator;
         group = separator ? 0 : group;
     }
@@ -5212,7 +5211,7 @@ static void tokenize(Comparison* c, const char* p, const char* end, int quoted) 
         } else {
             int skip = is_space(*p) || *p == '$' || (*p == '\\' && p[1] == ' ');
             skip |= *p == '.' && (last == N_UNIT || last == N_SQUARE);  // sq. ft
-            int closes = *p == '|' && is_operand(last) && c->open >= 0 && c->token[c->open].kind == '|';
+            int closes = *p == '|' && is_operand(last) && c->token[c->open].kind == '|';
             n = *p == '/' && p[1] == '/' ? 2 : 1;  // 7//2 is 3
             int kind = n == 2 ? N_QUOTIENT : closes ? ')' : *p == '=' ? N_EQ : (unsigned char)*p;
             if (*p == '$' && c->money) push_word(c, "dollar", 6, 1);
@@ -5226,11 +5225,11 @@ static Slice read_answer(Comparison* c, const char* answer) {
     int dollars = 0, first = c->count + 1;
     for (const char* p = answer; *p; p++) dollars += *p == '$' && (p == answer || p[-1] != '\\');
     c->money = dollars % 2;  // a pair of $ is LaTeX's
-    c->open = -1;
+    c->open = c->count;
     push(c, 0, "", 0);
     tokenize(c, answer, answer + strlen(answer), 0);
     if (last_kind(c) == '.') c->count--;  // the full stop of the sentence
-    c->unmatched |= c->open >= 0;
+    c->unmatched |= c->open != first - 1;
     push(c, 0, "", 0);
     return (Slice){c->token + first, c->token + c->count - 1, 0};
 }
@@ -5300,8 +5299,8 @@ static Value apply_function(int function, Value a) {
     if (function == F_CSC || function == F_SEC)
         return divide(whole(1), apply_function(function - F_CSC + F_SIN, a));
     if (function == F_FLOOR && a.den) return whole(a.num / a.den - (a.num % a.den < 0));  // C rounds toward 0
-    if (function == F_FLOOR && (!is_real(a) || !(size < 1e9))) return NO_VALUE;
-    if (function == F_FLOOR) return whole((int64_t)floor(creal(a.z) + 9 * a.error));  // 2.999999999 is 3
+    if (function == F_FLOOR)  // 2.999999999 is 3
+        return is_real(a) && size < 1e9 ? whole((int64_t)floor(creal(a.z) + 9 * a.error)) : NO_VALUE;
     if ((function == F_LN || function == F_LOG) && size <= a.error) return NO_VALUE;
     double complex z = is_real(a) ? of_real[function - F_SIN](creal(a.z)) : NAN;
     if (isnan(creal(z))) z = of_complex[function - F_SIN](a.z);  // as of ln(-1)
@@ -5385,8 +5384,8 @@ static Value parse_unit(Parser* s) {
     if (behind && s->arguments && k->id == DEGREE) return inexact(M_PI / 180, 0);
     if ((!behind && !currency) || s->arguments) return fail_parse(s);
     s->ended = !currency;
-    Value value = k->id == PERCENT ? make_value(0, 0, 1, 100) : inexact(variable_value(MAX_NAMES + k->id, 0), 0);
-    if (!s->units) value = whole(1);
+    Value value = s->units ? inexact(variable_value(MAX_NAMES + k->id, 0), 0) : whole(1);
+    if (s->units && k->id == PERCENT) value = divide(whole(1), whole(100));
     return currency ? multiply(value, parse(s, POWER)) : value;
 }
 
@@ -5445,8 +5444,7 @@ static Value parse_power(Parser* s, int level) {
     if (accept(s, '^')) {
         if (level == EXPONENT && start->kind == '{') return fail_parse(s);
         value = raise_power(value, parse(s, EXPONENT));
-        int call = peek(s) == '(' && start->kind == N_VARIABLE;  // f^{-1}(2)
-        if (call && find_word(FUNCTION_LETTERS, start->text, start->length, 0)) return fail_parse(s);
+        if (peek(s) == '(' && find_word(FUNCTION_LETTERS, start->text, start->length, 0)) return fail_parse(s);
     }
     return sign < 0 ? negate(value) : value;
 }
@@ -5604,12 +5602,8 @@ static int split(Slice* part, Slice s, int first, int last) {
         Slice item = {s.p, cut ? cut : s.end, s.sign};
         const Token* sign = s.sign ? NULL : find_token(item, N_PM, N_MP, 1);  // two signs: four values
         if (sign && find_token((Slice){sign + 1, item.end, 0}, sign->kind, sign->kind, 1)) return 0;
-        if (sign) {
-            item.sign = -1;
-            part[n++] = item;
-            item.sign = 1;
-        }
-        part[n++] = item;
+        if (sign) part[n++] = (Slice){item.p, item.end, -1};
+        part[n++] = (Slice){item.p, item.end, sign ? 1 : s.sign};
         s.p = cut ? cut + 1 : s.end;
     } while (cut && n < MAX_ITEMS);
     return cut ? 0 : n;
