@@ -5090,8 +5090,8 @@ static Token* push(Comparison* c, int kind, const char* text, int length) {
     return k;
 }
 
-// Pushes what is read for the spelling at p, a word of n letters or (0) anything else. Returns its length, 0 =
-// there is none, or it is spelled so already.
+// Pushes what is read for the spelling at p, a word of n letters or (n = 0) anything else. Returns its length,
+// 0 = there is none, or it is spelled so already. (Behind the last row of a matrix no other one begins.)
 static int push_spelling(Comparison* c, const char* p, int n) {
     for (int row = 0; row < SPELLING_ROWS; row++) {
         const char* at = find_word(SPELLINGS[row], p, n, 0);
@@ -5113,8 +5113,8 @@ static int match_separator(const char* p, int in_brackets) {
     return n > (size_t)in_brackets && strspn(p + n, "0123456789") == 3 ? (int)n : 0;
 }
 
-// Pushes the number at p: 12, 1,000, .5, 1e-3; of \frac12 a digit. Returns its length. One with more digits than fit is text:
-// 0.3333333333333333333 is not 1/3, and a double couldn't tell. (The calculator rounds its result anyway.)
+// Pushes the number at p: 12, 1,000, .5, 1e-3; of \frac12 one digit. Returns its length. One with more digits
+// than fit is text: 0.3333333333333333333 is not 1/3, and a double couldn't tell.
 static int push_number(Comparison* c, const char* p) {
     Token* k = push(c, N_NUMBER, p, 0);
     int64_t num = 0, den = 1;
@@ -5176,7 +5176,7 @@ static int push_word(Comparison* c, const char* p, int n, int quoted) {
 }
 
 // Pushes the command at p, \pi or \text{...}; an unknown one is text, with its backslash. Returns its length.
-// (\mboxcm has lost its braces, and \cotx its space.)
+// (\mboxcm has lost its braces.)
 static int push_command(Comparison* c, const char* p, const char* end) {
     int n = 0;
     while (is_letter(p[n + 1])) n++;
@@ -5276,7 +5276,6 @@ static Value parse(Parser* s, int level);
 static Value parse_primary(Parser* s);
 
 static int peek(const Parser* s) { return s->p < s->end && !s->failed ? s->p->kind : 0; }
-
 static int accept(Parser* s, int kind) {
     if (peek(s) != kind) return 0;
     s->p++;
@@ -5362,8 +5361,7 @@ static Value parse_number(Parser* s) {
 // and it must tell x from |x|, and 3-x from |x-3|. So the five bits of the point, turned round by j places,
 // are the sign and one of 16 sizes: every variable takes each size with either sign, and the first five
 // have all their combinations of signs. From the sixth variable on the bits are sums of bits of the point.
-// (A little noise makes coincidences unlikely; some values are whole numbers, since ceil(x) is floor(x) + 1
-// at all others.)
+// (Noise makes coincidences unlikely; some values are whole, since ceil(x) is floor(x) + 1 at all others.)
 static double variable_value(int j, int point) {
     static const double sizes[] = {1.7, 0.04, 0.2, 0.4, 0.7, 1.1, 2.6, 4, 6, 9, 14, 22, 50, 150, 1000, 20000};
     unsigned bits = (unsigned)point;
@@ -5449,10 +5447,9 @@ static Value parse_power(Parser* s, int level) {
     return sign < 0 ? negate(value) : value;
 }
 
-// Reads operators of this strength and stronger ones. A sign is read with the term behind it, so that a - b
-// is a plus -b. A factor may begin without a sign of multiplication, but never with a digit: \frac919 and x2
-// have two readings. A function without parentheses, \sin 2x, applies to what stands before the next function
-// or unit.
+// Reads operators of this strength and stronger ones. A sign is read with the term behind it: a - b is a plus
+// -b. A factor may begin without a sign of multiplication, but never with a digit: x2 has two readings. A
+// function without parentheses, \sin 2x, applies to what stands before the next function or unit.
 static Value parse(Parser* s, int level) {
     if (++s->nesting > MAX_NESTING) return fail_parse(s);
     Value value = parse_power(s, level);
@@ -5493,11 +5490,10 @@ static const Token* find_token(Slice s, int first, int last, int anywhere) {
     return NULL;
 }
 
-// Are f and g the same at all points? As expressions f = g must hold. Two equations f = 0 and g = 0 are the
-// same when f is a constant times g, that is when the quotient is the same at all points; written
-// f(0) g(p) = f(p) g(0) it needs no division. Numbers need only one point. Points without a value don't
-// count, nor, unless the answers name i, a difference where neither is real, as sqrt(x^3) and x sqrt(x) at
-// -2: variables are real.
+// Are a and b the same at all points? As expressions f = g must hold. Two equations f = 0 and g = 0 are the
+// same when f is a constant times g, when the quotient is the same at all points; written f(0) g(p) = f(p) g(0)
+// it needs no division. Numbers need only one point. Points without a value don't count, nor, unless the answers
+// name i, a difference where neither is real: sqrt(x^3) and x sqrt(x) at -2. (Variables are real.)
 static int same_at_all_points(Slice a, Slice b, int level, int units, const Comparison* c) {
     Value f, g, f0 = whole(1), g0 = f0;
     int compared = 0, equations = level == EQUATION, points = c->names ? EVALUATION_POINTS : 1;
@@ -5679,14 +5675,13 @@ static int count_names(const Item* list) {
     return names;
 }
 
-static int is_list(int shape) { return shape == ',' || shape == '{'; }
-
 // Does each part of x have a partner in y, and the other way round: the one in its place, or any that is still
 // free? In a set the same one may serve twice. If only one list names its parts, the names may go: of one name
 // in any order, else in the order of the list, 2, 3 for x=2, y=3. If both do, the names must agree.
 static int compare_parts(const Item* x, const Item* y, int strict, Comparison* c) {
-    int used[MAX_ITEMS + 1] = {0}, set = x->open == '{' && y->open == '{';
-    int list = is_list(x->open) && is_list(y->open), alike = x->open == y->open && x->close == y->close;
+    int used[MAX_ITEMS + 1] = {0}, alike = x->open == y->open && x->close == y->close;
+    int set = x->open == '{' && y->open == '{';
+    int list = (x->open == ',' || x->open == '{') && (y->open == ',' || y->open == '{');
     int ordered = !list && x->open != N_CUP && x->open != N_CAP;
     if (!alike && (!list || set)) return 0;  // the list of solutions 1, 2 is the set {2, 1}
     if (!x->parts || !y->parts || (x->parts != y->parts && !set)) return 0;
@@ -5729,8 +5724,7 @@ static int compare_item(Slice a, Slice b, int strict, Comparison* c) {
 // Are two final answers the same mathematics? a and b are what extract_* finds or a data set calls the
 // answer: LaTeX, Unicode or plain typing. 1 = the same. 0 = different, not understood, empty, or longer than
 // MAX_ANSWER bytes; but the same text is equal to itself at any length. Symmetric, because the two are put in
-// a fixed order first. The time grows linearly with the length. The head of chapter 5 says what "the same"
-// can and can't see.
+// a fixed order first. The time grows linearly with the length.
 int answers_equal(const char* a, const char* b) {
     Comparison c;
     int order = strcmp(a, b);
@@ -5744,10 +5738,11 @@ int answers_equal(const char* a, const char* b) {
     return compare_item(x, y, 0, &c);
 }
 
-/* ---- A.5 Arithmetic, for the calculator of chapter 6 ---- */
-
-// The value of a text, exactly num / den unless den is 0. 1 = it has one. 0 = it is no arithmetic: a power, a
-// missing operator, 2(3), a division by zero, parentheses too deep.
+/* ---- A.5 Arithmetic, for the calculator of chapter 6 ----
+ *
+ * The value of a text, exactly num / den unless den is 0. 1 = it has one. 0 = it is no arithmetic: a power, a
+ * missing operator, 2(3), a division by zero, parentheses too deep.
+ */
 static int evaluate_arithmetic(double* value, int64_t* num, int64_t* den, const char* text) {
     Comparison c;
     Value v;
