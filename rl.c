@@ -4951,12 +4951,13 @@ static const char* const SPELLINGS[] = {
     "^\\circ ^{\\circ} \\degree ° \\text{degree}",
     ("^{th} ^\\text{th} ^{\\text{th}} ^{\\mathrm{th}} ^{st} ^{\\text{st}} ^{\\mathrm{st}} ^{nd} "
      "^{\\text{nd}} ^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}} \\text{th}"), "− – -", "** ^",
-    "\\cdot \\times × · ⋅ *", "\\div ÷ per /", "√ sqrt", "<= ≤ \\le", ">= ≥ \\ge", "< \\lt",
-    "> \\gt", "!= ≠ \\ne", "∈ \\in", "∪ \\cup", "∩ \\cap", "\\backslash ∖ \\setminus", "π \\pi",
-    "θ \\theta", "inf infinity oo ∞ \\infty", "dozen (12)", "hundred (100)", "thousand (1000)",
-    "million (1000000)", "billion (1000000000)", "trillion (1000000000000)", "½ \\frac12", "¼ \\frac14",
-    "¾ \\frac34", "¹ ^{1}", "² ^{2}", "³ ^{3}", "⁴ ^{4}", "⁵ ^{5}", "⁶ ^{6}", "⁷ ^{7}",
-    "⁸ ^{8}", "⁹ ^{9}", "⁰ ^{0}"};
+    "\\cdot \\times × · ⋅ *", "\\div ÷ per /", "√ sqrt", "\\sinx sinx \\sin\\!x",
+    "\\cosx cosx \\cos\\!x", "\\tanx tanx \\tan\\!x", "\\cotx cotx \\cot\\!x", "\\lnx lnx \\ln\\!x",
+    "<= ≤ \\le", ">= ≥ \\ge", "< \\lt", "> \\gt", "!= ≠ \\ne", "∈ \\in", "∪ \\cup", "∩ \\cap",
+    "\\backslash ∖ \\setminus", "π \\pi", "θ \\theta", "inf infinity oo ∞ \\infty", "dozen (12)",
+    "hundred (100)", "thousand (1000)", "million (1000000)", "billion (1000000000)",
+    "trillion (1000000000000)", "½ \\frac12", "¼ \\frac14", "¾ \\frac34", "¹ ^{1}", "² ^{2}", "³ ^{3}",
+    "⁴ ^{4}", "⁵ ^{5}", "⁶ ^{6}", "⁷ ^{7}", "⁸ ^{8}", "⁹ ^{9}", "⁰ ^{0}"};
 
 // The names: each entry is a kind of token, in the order of the enumeration, with | between its spellings.
 // (A sign is its own character as a kind.) Those up to N_INFINITY need no backslash; Greek letters need it
@@ -5046,8 +5047,6 @@ static const char* find_word(const char* list, const char* text, int n, int is_u
     return NULL;
 }
 
-static int is_function(int kind) { return kind >= F_SIN && kind <= F_MIN; }
-
 // The number of the entry of NAMES or UNITS that has the n letters at word, -1 = none.
 static int find_entry(const char* list, const char* word, int n, int is_unit) {
     const char* at = find_word(list, word, n, is_unit);
@@ -5056,18 +5055,14 @@ static int find_entry(const char* list, const char* word, int n, int is_unit) {
     return entry;
 }
 
-// The kind of the name at word, *n letters. One less, if it is a function that has lost its space: sinx.
-static int look_up(const char* word, int* n) {
-    int entry = *n > 1 ? find_entry(NAMES, word, *n, 0) : -1;
-    if (entry < 0 && *n > 2 && word[*n - 1] == 'x' && is_function(F_SIN + find_entry(NAMES, word, *n - 1, 0))) {
-        *n -= 1;
-        return look_up(word, n);
-    }
+static int look_up(const char* word, int n) {  // the kind of a name
+    int entry = n > 1 ? find_entry(NAMES, word, n, 0) : -1;
     return entry < 0 ? N_TEXT : F_SIN + entry;
 }
 
 static int is_open(int kind) { return kind == '(' || kind == '[' || kind == '{' || kind == '|'; }
 static int is_close(int kind) { return kind == ')' || kind == ']' || kind == '}'; }
+static int is_function(int kind) { return kind >= F_SIN && kind <= F_MIN; }
 static int is_plus_minus(int kind) { return kind == '+' || kind == '-' || kind == N_PM || kind == N_MP; }
 
 static int is_operand(int kind) {  // may a value end with it?
@@ -5143,35 +5138,32 @@ static int push_number(Comparison* c, const char* p) {
     return k->length;
 }
 
-// Pushes what the n letters at p, one or two, are by themselves; returns how many it took. Two small letters
-// are a product, unless they are the whole item and a listed word; dx and the segment AB are one name.
-static int push_letters(Comparison* c, const char* p, int n) {
-    int last = last_kind(c), first = !last || last == ',' || is_open(last) || (last >= N_LT && last <= N_IN);
-    int alone = n == 2 && first && (!p[2] || !strchr("+-*/^(|_!'", p[2]));
-    int capitals = (*p <= 'Z') + (n == 2 && p[1] <= 'Z');
-    int word = alone && (capitals == 1 || find_word(SHORT_WORDS, p, 2, 1));
-    if (!word && capitals < 2 && !(n == 2 && *p == 'd' && strchr("xyztuv", p[1]))) n = 1;
-    int constant = n == 1 && p[1] != '_' ? *p == 'e' ? N_E : *p == 'i' ? N_I : 0 : 0;  // e_1 is none
-    push(c, word ? N_TEXT : constant ? constant : N_VARIABLE, p, n);
-    return n;
-}
-
 // Pushes the first token of the n letters at p, bare or (quoted) within \text{...}; returns how many it took.
 // A run of letters is a known name or a unit as a whole, or not at all; else longer runs are words, and so is
 // everything quoted. What could also be something else, as cm, min or m, is a unit only where one may stand:
-// behind another one, or behind a value at the end. "and" and "or" are the comma of a list.
+// behind another one, or behind a value at the end. "and" and "or" are the comma of a list. Two small letters
+// are a product, unless they are the whole item and a listed word; dx and the segment AB are one name.
 static int push_word(Comparison* c, const char* p, int n, int quoted) {
-    int last = last_kind(c), kind = look_up(p, &n), next = p[n + (int)strspn(p + n, " ")];
+    int last = last_kind(c), kind = look_up(p, n), next = p[n + (int)strspn(p + n, " ")];
     int joins = !!find_word("and or", p, n, 0);
     if (joins && last == ',') return n;
     if ((!joins || (last && (quoted || is_space(p[-1])))) && push_spelling(c, p, n)) return n;
     int follows = last == N_UNIT || (last == '/' && c->token[c->count - 2].kind == N_UNIT);
     int ends = n > 1 && is_operand(last) && (!next || strchr(",.^/)}", next));
-    int certain = kind > N_INFINITY && (quoted || n > 2);
+    int bare = kind <= N_INFINITY, certain = !bare && (quoted || n > 2);
     int unit = certain || ends || follows ? find_entry(UNITS, p, n, n > 2) : -1;
-    if (unit < 0 && kind > N_INFINITY && n < 3 && !quoted) return push_letters(c, p, n);
-    if (kind > N_INFINITY && (kind != N_VARIABLE || quoted)) kind = N_TEXT;
-    push(c, unit < 0 ? kind : N_UNIT, p, n)->id = unit;
+    if (unit >= 0) kind = N_UNIT;
+    else if (certain && (quoted || kind != N_VARIABLE)) kind = N_TEXT;
+    else if (!certain && !bare) {
+        int first = !last || last == ',' || is_open(last) || (last >= N_LT && last <= N_IN);
+        int alone = n == 2 && first && (!p[2] || !strchr("+-*/^(|_!'", p[2]));
+        int capitals = (*p <= 'Z') + (n == 2 && p[1] <= 'Z');
+        int word = alone && (capitals == 1 || find_word(SHORT_WORDS, p, 2, 1));
+        if (!word && capitals < 2 && !(n == 2 && *p == 'd' && strchr("xyztuv", p[1]))) n = 1;
+        int constant = n == 1 && p[1] != '_' ? *p == 'e' ? N_E : *p == 'i' ? N_I : 0 : 0;  // e_1 is none
+        kind = word ? N_TEXT : constant ? constant : N_VARIABLE;
+    }
+    push(c, kind, p, n)->id = unit;
     return n;
 }
 
@@ -5180,7 +5172,7 @@ static int push_word(Comparison* c, const char* p, int n, int quoted) {
 static int push_command(Comparison* c, const char* p, const char* end) {
     int n = 0;
     while (is_letter(p[n + 1])) n++;
-    int kind = look_up(p + 1, &n);
+    int kind = look_up(p + 1, n);
     if (kind == N_TEXT && !strncmp(p, "\\mbox", 5)) return 5;
     const char* open = p + n + 1 + strspn(p + n + 1, " ");
     if (find_word("mathbf boldsymbol bm", p + 1, n, 0) && !is_digit(open[1])) kind = N_TEXT;  // a vector
@@ -5427,9 +5419,13 @@ static Value parse_primary(Parser* s) {
     return inexact(variable_value(k->id, s->point), 0);
 }
 
-// A primary with its signs, factorials and exponent. LaTeX has no second exponent behind one in braces.
-static Value parse_power(Parser* s, int level) {
+// Reads a power, and behind it operators of this strength and stronger ones. A sign is read with the term behind
+// it: a - b is a plus -b. LaTeX has no second exponent behind one in braces. A factor may begin without a sign
+// of multiplication, but never with a digit: x2 has two readings. A function without parentheses, \sin 2x,
+// applies to what stands before the next function or unit.
+static Value parse(Parser* s, int level) {
     int sign = 1;
+    if (++s->nesting > MAX_NESTING) return fail_parse(s);
     for (; is_plus_minus(peek(s)); s->p++)
         sign *= peek(s) == '-' ? -1 : peek(s) == N_PM ? s->sign : peek(s) == N_MP ? -s->sign : 1;
     const Token* start = s->p;
@@ -5442,17 +5438,10 @@ static Value parse_power(Parser* s, int level) {
     if (accept(s, '^')) {
         if (level == EXPONENT && start->kind == '{') return fail_parse(s);
         value = raise_power(value, parse(s, EXPONENT));
-        if (peek(s) == '(' && find_word(FUNCTION_LETTERS, start->text, start->length, 0)) return fail_parse(s);
+        int letter = !!find_word(FUNCTION_LETTERS, start->text, start->length, 0);
+        if (letter && peek(s) == '(') return fail_parse(s);  // f^{-1}(2)
     }
-    return sign < 0 ? negate(value) : value;
-}
-
-// Reads operators of this strength and stronger ones. A sign is read with the term behind it: a - b is a plus
-// -b. A factor may begin without a sign of multiplication, but never with a digit: x2 has two readings. A
-// function without parentheses, \sin 2x, applies to what stands before the next function or unit.
-static Value parse(Parser* s, int level) {
-    if (++s->nesting > MAX_NESTING) return fail_parse(s);
-    Value value = parse_power(s, level);
+    if (sign < 0) value = negate(value);
     for (int kind = peek(s); kind; kind = peek(s)) {
         int factor = kind == N_VARIABLE || kind == N_UNIT || (kind >= F_SIN && kind <= N_INFINITY);
         int limit = is_function(kind) || (kind == N_UNIT && s->p->id != DEGREE) ? ARGUMENT : POWER;
@@ -5498,9 +5487,8 @@ static int same_at_all_points(Slice a, Slice b, int level, int units, const Comp
     Value f, g, f0 = whole(1), g0 = f0;
     int compared = 0, equations = level == EQUATION, points = c->names ? EVALUATION_POINTS : 1;
     for (int point = 0; point < points; point++) {
-        int has_f = evaluate(&f, a, level, point, units);
-        int has_g = has_f < 0 ? -1 : evaluate(&g, b, level, point, units);
-        if (has_g < 0) return 0;
+        int has_f = evaluate(&f, a, level, point, units), has_g = evaluate(&g, b, level, point, units);
+        if (has_f < 0 || has_g < 0) return 0;
         if (!has_f || !has_g || (equations && is_zero(f) && is_zero(g))) continue;  // 0 = 0 says nothing
         if (equations && compared == 0) {  // the first point at which both have a value
             if (is_zero(f) || is_zero(g)) return 0;
