@@ -5085,8 +5085,8 @@ static Token* push(Comparison* c, int kind, const char* text, int length) {
     return k;
 }
 
-// Pushes what is read for the spelling at p, a word of n letters or (n = 0) anything else. Returns its length,
-// 0 = there is none, or it is spelled so already. (Behind the last row of a matrix no other one begins.)
+// Pushes what is read for the spelling at p, a word of n letters or (n = 0) anything else. Returns its
+// length, 0 = there is none, or it is spelled so already. (Behind the last row of a matrix none begins.)
 static int push_spelling(Comparison* c, const char* p, int n) {
     for (int row = 0; row < SPELLING_ROWS; row++) {
         const char* at = find_word(SPELLINGS[row], p, n, 0);
@@ -5287,8 +5287,8 @@ static Value apply_function(int function, Value a) {
     if (function == F_ABS) return make_value(size, a.error, llabs(a.num), a.den);
     if (function == F_CEIL) return negate(apply_function(F_FLOOR, negate(a)));
     if (function == F_COT) return divide(apply_function(F_COS, a), apply_function(F_SIN, a));
-    if (function == F_CSC || function == F_SEC)
-        return divide(whole(1), apply_function(function - F_CSC + F_SIN, a));
+    if (function == F_CSC) return divide(whole(1), apply_function(F_SIN, a));
+    if (function == F_SEC) return divide(whole(1), apply_function(F_COS, a));
     if (function == F_FLOOR && a.den) return whole(a.num / a.den - (a.num % a.den < 0));  // C rounds toward 0
     if (function == F_FLOOR)  // 2.999999999 is 3
         return is_real(a) && size < 1e9 ? whole((int64_t)floor(creal(a.z) + 9 * a.error)) : NO_VALUE;
@@ -5419,10 +5419,10 @@ static Value parse_primary(Parser* s) {
     return inexact(variable_value(k->id, s->point), 0);
 }
 
-// Reads a power, and behind it operators of this strength and stronger ones. A sign is read with the term behind
-// it: a - b is a plus -b. LaTeX has no second exponent behind one in braces. A factor may begin without a sign
-// of multiplication, but never with a digit: x2 has two readings. A function without parentheses, \sin 2x,
-// applies to what stands before the next function or unit.
+// Reads a power, and behind it operators of this strength and stronger ones. A sign is read with the term
+// behind it: a - b is a plus -b. LaTeX has no second exponent behind one in braces. A factor may begin without
+// a sign of multiplication, but never with a digit: x2 has two readings. A function without parentheses,
+// \sin 2x, applies to what stands before the next function or unit.
 static Value parse(Parser* s, int level) {
     int sign = 1;
     if (++s->nesting > MAX_NESTING) return fail_parse(s);
@@ -5480,9 +5480,9 @@ static const Token* find_token(Slice s, int first, int last, int anywhere) {
 }
 
 // Are a and b the same at all points? As expressions f = g must hold. Two equations f = 0 and g = 0 are the
-// same when f is a constant times g, when the quotient is the same at all points; written f(0) g(p) = f(p) g(0)
-// it needs no division. Numbers need only one point. Points without a value don't count, nor, unless the answers
-// name i, a difference where neither is real: sqrt(x^3) and x sqrt(x) at -2. (Variables are real.)
+// same when f is a constant times g, that is f(0) g(p) = f(p) g(0) at all points p. Numbers need only one
+// point. Points without a value don't count, nor, unless the answers name i, a difference where neither is
+// real, as sqrt(x^3) and x sqrt(x) at -2: variables are real.
 static int same_at_all_points(Slice a, Slice b, int level, int units, const Comparison* c) {
     Value f, g, f0 = whole(1), g0 = f0;
     int compared = 0, equations = level == EQUATION, points = c->names ? EVALUATION_POINTS : 1;
@@ -5512,7 +5512,7 @@ static int same_at_all_points(Slice a, Slice b, int level, int units, const Comp
  *     \{3, 5\}                            a set: each part of one has a partner in the other
  *     (0,1) \cup [2,3], \cap              in any order
  *     (3,5)   [[1,2],[3,4]]               tuples, intervals, matrices: in order, with the same brackets
- *     A \setminus B                       in order
+ *     A \setminus B                       in order, too
  *     x > 3   0 < x \le 5                 an inequality for a name is the interval (3,oo) or (0,5]
  *     2x < y + 1 \le 7                    other relations: in order, written so that they rise
  *     2\pi + 1                            no parts: an expression or words
@@ -5663,9 +5663,9 @@ static int count_names(const Item* list) {
     return names;
 }
 
-// Does each part of x have a partner in y, and the other way round: the one in its place, or any that is still
-// free? In a set the same one may serve twice. If only one list names its parts, the names may go: of one name
-// in any order, else in the order of the list, 2, 3 for x=2, y=3. If both do, the names must agree.
+// Does each part of x have a partner in y, and the other way round: the one in its place, or any that is
+// free? In a set one may serve twice. If only one list names its parts, the names may go: of one name in any
+// order, else in the order of the list, 2, 3 for x=2, y=3. If both do, the names must agree.
 static int compare_parts(const Item* x, const Item* y, int strict, Comparison* c) {
     int used[MAX_ITEMS + 1] = {0}, alike = x->open == y->open && x->close == y->close;
     int set = x->open == '{' && y->open == '{';
@@ -5726,11 +5726,10 @@ int answers_equal(const char* a, const char* b) {
     return compare_item(x, y, 0, &c);
 }
 
-/* ---- A.5 Arithmetic, for the calculator of chapter 6 ----
- *
- * The value of a text, exactly num / den unless den is 0. 1 = it has one. 0 = it is no arithmetic: a power, a
- * missing operator, 2(3), a division by zero, parentheses too deep.
- */
+/* ---- A.5 Arithmetic, for the calculator of chapter 6 ---- */
+
+// The value of a text, exactly num / den unless den is 0. 1 = it has one. 0 = it is no arithmetic: a power, a
+// missing operator, 2(3), a division by zero, parentheses too deep.
 static int evaluate_arithmetic(double* value, int64_t* num, int64_t* den, const char* text) {
     Comparison c;
     Value v;
