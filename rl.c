@@ -5090,7 +5090,8 @@ static Token* push(Comparison* c, int kind, const char* text, int length) {
 static int push_spelling(Comparison* c, const char* p, int n) {
     for (int row = 0; row < SPELLING_ROWS; row++) {
         const char* at = find_word(SPELLINGS[row], p, n, 0);
-        if (!at || !strchr(at, ' ')) continue;
+        if (!at) continue;
+        if (!strchr(at, ' ')) return 0;
         const char* to = strrchr(at, ' ') + 1;
         int length = (int)strcspn(at, " ");
         int no_row = !strcmp(to, "],[") && !strncmp(p + length + strspn(p + length, " \n"), "\\end", 4);
@@ -5113,8 +5114,9 @@ static int match_separator(const char* p, int in_brackets) {
 static int push_number(Comparison* c, const char* p) {
     Token* k = push(c, N_NUMBER, p, 0);
     int64_t num = 0, den = 1;
-    int command = k[-1].kind == N_NUMBER ? k[-2].kind : k[-1].kind;
-    int one_digit = command == N_FRAC || command == N_BINOM;
+    const Token* before = k - 1 - (k[-1].kind == N_NUMBER);  // before this argument, or the one in front of it
+    if (k[-1].kind == '}' && k[-1].match > 0) before = &c->token[k[-1].match - 1];
+    int one_digit = before->kind == N_FRAC || before->kind == N_BINOM || (before->kind == N_SQRT && before->slash);
     for (int group = 1, dot = 0; is_digit(*p) || (*p == '.' && !dot && is_digit(p[1])); group++, p++) {
         if (one_digit && p > k->text) break;
         dot |= *p == '.';
@@ -5329,11 +5331,6 @@ static Value parse_group(Parser* s, int function) {
     return open == '|' ? apply_function(F_ABS, value) : value;
 }
 
-// What \frac or \sqrt takes: a group, one digit, or one name with what belongs to it.
-static Value parse_argument(Parser* s) {
-    return peek(s) == N_NUMBER && s->p->length > 1 ? fail_parse(s) : parse_primary(s);
-}
-
 // A fraction right behind a whole number makes a mixed number: 3\frac{1}{2} and 3 1/2 are 3.5. Only a proper
 // one of two numbers does: 3\frac{x}{2} is a product, and 1\frac{3}{2} could be a product or a slip.
 static Value parse_number(Parser* s) {
@@ -5384,7 +5381,7 @@ static Value parse_function(Parser* s) {
     Value base = whole(10), exponent = whole(1);
     int function = s->p++->kind, several = function >= F_GCD;
     if (function == F_LOG && accept(s, '_')) base = parse_primary(s);
-    if (accept(s, '^')) exponent = parse_argument(s);
+    if (accept(s, '^')) exponent = parse_primary(s);
     int inverse = exponent.den == 1 && exponent.num == -1 && function <= F_TAN;  // \sin^{-1} is the arcsine
     if ((several && !is_open(peek(s))) || (exponent.num == -1 && !inverse)) return fail_parse(s);
     s->arguments++;
@@ -5406,13 +5403,13 @@ static Value parse_primary(Parser* s) {
     s->p++;
     if (kind >= N_PI && kind <= N_INFINITY) return CONSTANTS[kind - N_PI];
     if (kind == N_FRAC || kind == N_BINOM) {
-        Value above = parse_argument(s);
-        return combine(kind, above, parse_argument(s));
+        Value above = parse_primary(s);
+        return combine(kind, above, parse_primary(s));
     }
     if (unit) return raise_power(parse_primary(s), whole(kind == N_CUBIC ? 3 : 2));  // square inches
     if (kind == N_SQRT) {  // \sqrt2, \sqrt[3]{2}, sqrt 12. (\sqrt12 is the root of 1 and a 2: text.)
         Value index = peek(s) == '[' ? parse_group(s, 0) : whole(2);
-        return raise_power(k->slash ? parse_argument(s) : parse_primary(s), divide(whole(1), index));
+        return raise_power(parse_primary(s), divide(whole(1), index));
     }
     if (kind != N_VARIABLE || k->id < 0 || s->end - k < k->match) return fail_parse(s);
     s->p = k + k->match;
@@ -5622,9 +5619,7 @@ static Slice read_relations(Item* r, Slice s) {
 
 static void read_item(Item* r, Slice s) {
     s = peel(s);
-    r->name = (Slice){0};
-    r->relation = 0;
-    r->open = r->close = ',';
+    *r = (Item){.open = ',', .close = ','};
     r->parts = split(r->part, s, ',', ',');
     if (r->parts != 1) return;
     if (find_token(s, N_LT, N_IN, 0)) s = peel(read_relations(r, s));
@@ -5700,10 +5695,8 @@ static int compare_item(Slice a, Slice b, int strict, Comparison* c) {
     read_item(&x, a);
     read_item(&y, b);
     int names = (x.name.p != NULL) + (y.name.p != NULL), same_name = names == 2 && same_text(x.name, y.name);
-    if (x.relation == N_EQ && y.relation == N_EQ && !same_name) {
-        if (same_at_all_points(peel(a), peel(b), EQUATION, 1, c)) return 1;
-        if (names < 2) return 0;
-    }
+    if (x.relation == N_EQ && y.relation == N_EQ && !same_name)
+        return same_at_all_points(peel(a), peel(b), EQUATION, 1, c);
     if ((names == 1 && strict) || (names == 2 && (x.relation != y.relation || !same_name))) return 0;
     if (!x.open && !y.open) return compare_expressions(*x.part, *y.part, c);
     return compare_parts(&x, &y, strict || names == 1, c);
