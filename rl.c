@@ -4876,7 +4876,6 @@ static Value inexact(double complex z, double error) { return make_value(z, erro
 
 // The operations carry the error on. (What isn't exact has den = 0, and so has what is made of it.)
 static Value negate(Value a) { return (Value){-a.z + 0 * _Complex_I, a.error, -a.num, a.den}; }
-
 static Value add(Value a, Value b) {
     int64_t x = times(a.num, b.den), y = times(b.num, a.den);
     int64_t num = x == LARGE || y == LARGE ? LARGE : x + y;
@@ -5054,7 +5053,6 @@ static int find_entry(const char* list, const char* word, int n, int is_unit) {
     for (; at && at > list; at--) entry += at[-1] == ' ';
     return entry;
 }
-
 static int look_up(const char* word, int n) {  // the kind of a name
     int entry = n > 1 ? find_entry(NAMES, word, n, 0) : -1;
     return entry < 0 ? N_TEXT : F_SIN + entry;
@@ -5121,8 +5119,7 @@ static int push_number(Comparison* c, const char* p) {
         if (one_digit && p > k->text) break;
         dot |= *p == '.';
         if (*p == '.') continue;
-        num = times(num, 10);
-        num += num < LARGE ? *p - '0' : 0;
+        num = times(num, 10) + *p - '0';
         den = times(den, dot ? 10 : 1);
         int separator = dot || group > 3 || !num ? 0 : match_separator(p + 1, c->token[c->open].kind != 0);
         p += separator;
@@ -5149,7 +5146,7 @@ static int push_word(Comparison* c, const char* p, int n, int quoted) {
     int last = last_kind(c), kind = look_up(p, n), next = p[n + (int)strspn(p + n, " ")];
     int joins = !!find_word("and or", p, n, 0);
     if (joins && last == ',') return n;
-    if ((!joins || (last && (quoted || is_space(p[-1])))) && push_spelling(c, p, n)) return n;
+    if (n > 1 && (!joins || (last && (quoted || is_space(p[-1])))) && push_spelling(c, p, n)) return n;
     int follows = last == N_UNIT || (last == '/' && c->token[c->count - 2].kind == N_UNIT);
     int ends = n > 1 && is_operand(last) && (!next || strchr(",.^/)}", next));
     int bare = kind <= N_INFINITY, certain = !bare && (quoted || n > 2);
@@ -5268,14 +5265,12 @@ typedef struct {
 
 static Value parse(Parser* s, int level);
 static Value parse_primary(Parser* s);
-
 static int peek(const Parser* s) { return s->p < s->end && !s->failed ? s->p->kind : 0; }
 static int accept(Parser* s, int kind) {
     if (peek(s) != kind) return 0;
     s->p++;
     return 1;
 }
-
 static Value fail_parse(Parser* s) {
     s->failed = 1;
     return NO_VALUE;
@@ -5508,8 +5503,7 @@ static int same_at_all_points(Slice a, Slice b, int level, int units, const Comp
  *     3, 5   x = 1 \text{ or } x = 2      a list, the parts in any order; \pm makes two of one
  *     \{3, 5\}                            a set: each part of one has a partner in the other
  *     (0,1) \cup [2,3], \cap              in any order
- *     (3,5)   [[1,2],[3,4]]               tuples, intervals, matrices: in order, with the same brackets
- *     A \setminus B                       in order, too
+ *     (3,5)   [[1,2],[3,4]]               in order, with the same brackets; A \setminus B is in order, too
  *     x > 3   0 < x \le 5                 an inequality for a name is the interval (3,oo) or (0,5]
  *     2x < y + 1 \le 7                    other relations: in order, written so that they rise
  *     2\pi + 1                            no parts: an expression or words
@@ -5639,8 +5633,7 @@ static int compare_expressions(Slice a, Slice b, const Comparison* c) {
     if (same_text(a, b)) return a.p < a.end;
     int units = (find_token(a, N_UNIT, N_UNIT, 1) != NULL) + (find_token(b, N_UNIT, N_UNIT, 1) != NULL);
     int same = same_at_all_points(a, b, SUM, 0, c);
-    if (!units || (units == 1) == same) return same;
-    return same_at_all_points(a, b, SUM, 1, c);
+    return !units || same == (units == 1) ? same : same_at_all_points(a, b, SUM, 1, c);
 }
 
 static int compare_item(Slice a, Slice b, int strict, Comparison* c);
