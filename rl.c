@@ -1440,6 +1440,7 @@ enum { MAX_ANSWER = 1000,      // bytes; a longer answer is equal only to itself
        MAX_TOKENS = 2002,      // of a taken-apart answer: no byte becomes more than two
        MAX_NESTING = 80,       // levels of the parser, two for each parenthesis
        MAX_ITEMS = 32,         // elements of a list or set
+       MAX_NAMES = 20,         // variables; what has more of them is text
        EVALUATION_POINTS = 32 };
 
 /* ---- 5.1 Extract ---- */
@@ -4881,13 +4882,11 @@ static Value add(Value a, Value b) {
     int64_t num = x == LARGE || y == LARGE ? LARGE : x + y;
     return make_value(a.z + b.z, a.error + b.error, num, times(a.den, b.den));
 }
-
 static Value multiply(Value a, Value b) {
     double complex z = is_real(a) && is_real(b) ? creal(a.z) * creal(b.z) : a.z * b.z;
     double error = a.error * size_of(b.z) + b.error * size_of(a.z);
     return make_value(z, error, times(a.num, b.num), times(a.den, b.den));
 }
-
 static Value divide(Value a, Value b) {
     if (b.z == 0 || (!b.den && size_of(b.z) <= b.error)) return NO_VALUE;  // 0, or too near to tell
     double complex z = is_real(a) && is_real(b) ? creal(a.z) / creal(b.z) : a.z / b.z;
@@ -4925,7 +4924,6 @@ static int compare_values(Value a, Value b) {
     if (!(slack <= 1e-6 * (1 + size))) return -1;
     return size_of(a.z - b.z) <= slack + (a.den || b.den ? 0 : 1e-12 * size);
 }
-
 static int is_zero(Value a) { return size_of(a.z) <= 16 * a.error; }
 
 /* ---- A.2 First idea: normalize ----
@@ -4937,26 +4935,24 @@ static int is_zero(Value a) { return size_of(a.z) <= 16 * a.error; }
  */
 static const char* const SPELLINGS[] = {
     ("\\left \\right \\big \\Big \\bigl \\bigr \\Bigl \\Bigr \\displaystyle \\limits \\! \\, \\; \\: ~ "
-     "\\quad \\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf "),
+     "\\quad \\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf "), "inf infinity oo ∞ \\infty",
     "\\frac* \\dfrac \\tfrac \\cfrac \\frac", "\\dbinom \\tbinom \\binom", "\\pm* ± \\pm", "& and or ,",
-    "\\{ \\lbrace {", "\\} \\rbrace }", "\\emptyset \\varnothing ∅ {}", "\\langle (",
-    "\\rangle \\rfloor \\rceil )", "\\lfloor floor(", "\\lceil ceil(", "\\lvert \\rvert \\vert |",
-    "\\mathrm{e} e", "\\mathrm{i} i", "\\ldots \\dots ...",
+    "\\{ \\lbrace {", "\\} \\rbrace }", "\\emptyset \\varnothing ∅ {}", "\\langle (", "\\lnx lnx \\ln\\!x",
+    "\\rangle \\rfloor \\rceil )", "\\lfloor floor(", "\\lceil ceil(", "\\lvert \\rvert \\vert |", "mph mi/h",
+    "\\mathrm{e} e", "\\mathrm{i} i", "\\ldots \\dots ...", "trillion (1000000000000)", "million (1000000)",
     ("\\begin{matrix} \\begin{pmatrix} \\begin{bmatrix} \\begin{array}{c} \\begin{array}{cc} "
-     "\\begin{array}{ccc} \\beginpmatrix [["), "\\\\ ],[",
-    "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix ]]",
-    "\\mathbb{R}- (-\\infty,\\infty)\\setminus", "\\mathbb{R} ℝ (-\\infty,\\infty)",
-    "\\% % \\text{percent}", "\\$ \\text{dollar}", "€ \\text{euro}", "£ \\text{pound}", "mph mi/h",
-    "^\\circ ^{\\circ} \\degree ° \\text{degree}",
+     "\\begin{array}{ccc} \\beginpmatrix [["), "\\\\ ],[", "\\sinx sinx \\sin\\!x", "\\cosx cosx \\cos\\!x",
+    "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix ]]", "\\tanx tanx \\tan\\!x",
+    "\\mathbb{R}- (-\\infty,\\infty)\\setminus", "\\mathbb{R} ℝ (-\\infty,\\infty)", "billion (1000000000)",
+    "\\% % \\text{percent}", "\\$ \\text{dollar}", "^\\circ ^{\\circ} \\degree ° \\text{degree}", "√ sqrt",
     ("^{th} ^\\text{th} ^{\\text{th}} ^{\\mathrm{th}} ^{st} ^{\\text{st}} ^{\\mathrm{st}} ^{nd} "
      "^{\\text{nd}} ^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}} \\text{th}"), "− – -", "** ^",
-    "\\cdot \\times × · ⋅ *", "\\div ÷ per /", "√ sqrt", "\\sinx sinx \\sin\\!x",
-    "\\cosx cosx \\cos\\!x", "\\tanx tanx \\tan\\!x", "\\cotx cotx \\cot\\!x", "\\lnx lnx \\ln\\!x",
-    "<= ≤ \\le", ">= ≥ \\ge", "< \\lt", "> \\gt", "!= ≠ \\ne", "∈ \\in", "∪ \\cup", "∩ \\cap",
-    "\\backslash ∖ \\setminus", "π \\pi", "θ \\theta", "inf infinity oo ∞ \\infty", "dozen (12)",
-    "hundred (100)", "thousand (1000)", "million (1000000)", "billion (1000000000)",
-    "trillion (1000000000000)", "½ \\frac12", "¼ \\frac14", "¾ \\frac34", "¹ ^{1}", "² ^{2}", "³ ^{3}",
-    "⁴ ^{4}", "⁵ ^{5}", "⁶ ^{6}", "⁷ ^{7}", "⁸ ^{8}", "⁹ ^{9}", "⁰ ^{0}"};
+    "\\cdot \\times × · ⋅ *", "\\div ÷ per /", "<= ≤ \\le", ">= ≥ \\ge", "< \\lt", "> \\gt",
+    "!= ≠ \\ne", "\\backslash ∖ \\setminus", "\\cotx cotx \\cot\\!x", "€ \\text{euro}", "hundred (100)",
+    "£ \\text{pound}", "thousand (1000)", "½ \\frac12", "¼ \\frac14", "¾ \\frac34", "θ \\theta",
+    "dozen (12)", "∪ \\cup", "∩ \\cap", "∈ \\in", "⁴ ^{4}", "⁵ ^{5}", "⁶ ^{6}", "⁷ ^{7}",
+    "⁸ ^{8}", "⁹ ^{9}", "⁰ ^{0}", "π \\pi", "¹ ^{1}", "² ^{2}", "³ ^{3}"};
+enum { SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS };
 
 // The names: each entry is a kind of token, in the order of the enumeration, with | between its spellings.
 // (A sign is its own character as a kind.) Those up to N_INFINITY need no backslash; Greek letters need it
@@ -5002,7 +4998,6 @@ static const char UNITS[] =
     "question problem term factor divisor multiple value root zero prime pair subset permutation "
     "combination arrangement path route calorie bit byte packet folder cap branch desk kitten frog snake "
     "bee glass package";
-enum { SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS, MAX_NAMES = 20 };
 
 typedef struct {
     int kind;               // a sign, an entry of NAMES, or N_NUMBER and behind
@@ -5018,16 +5013,14 @@ typedef struct { const Token *p, *end; int sign; } Slice;
 
 // Two answers that are being compared. A token of kind 0 stands before and behind each of them.
 typedef struct {
-    int count, open;        // tokens; the innermost open bracket
-    int unmatched, money;   // has a bracket no partner? is $ a currency?
-    int names, imaginary;   // variables; does i appear?
-    int budget;             // work left
-    Slice name[MAX_NAMES];  // the variables, in the order of their appearance
+    int count, open, budget;  // how many tokens; the innermost open bracket; how much work may still be done
+    int unmatched, money;     // has a bracket no partner? is $ a currency?
+    int names, imaginary;     // how many variables; does i appear, so that values need not be real?
+    Slice name[MAX_NAMES];    // the variables, in the order of their appearance
     Token token[2 * MAX_TOKENS];
 } Comparison;
 
 static void tokenize(Comparison* c, const char* p, const char* end, int quoted);
-
 static int fold(int c, int any_case) { return any_case ? lower_case(c) : c; }
 
 // The word of the list that is the n letters at text; with n = 0 the one that text begins with, and a command
@@ -5211,8 +5204,7 @@ static void tokenize(Comparison* c, const char* p, const char* end, int quoted) 
     }
 }
 
-// Appends the tokens of an answer.
-static Slice read_answer(Comparison* c, const char* answer) {
+static Slice read_answer(Comparison* c, const char* answer) {  // appends its tokens
     int dollars = 0, first = c->count + 1;
     for (const char* p = answer; *p; p++) dollars += *p == '$' && (p == answer || p[-1] != '\\');
     c->money = dollars % 2;  // a pair of $ is LaTeX's
@@ -5523,9 +5515,7 @@ static int find_bracket(Slice s) {
     if (s.end - s.p < 3 || !is_open(s.p->kind) || s.p->kind == '|' || s.p + s.p->match != s.end - 1) return 0;
     return s.p->id >= 0 || (s.p->kind == '[' && s.p[1].kind == '[') ? 2 : 1;
 }
-
 static Slice inside(Slice s) { return (Slice){s.p + 1, s.end - 1, s.sign}; }
-
 static Slice peel(Slice s) {  // (5) is 5, and a matrix in brackets is a matrix
     while (find_bracket(s) == 1 ? s.p->kind != '[' && s.p[1].kind != '{'
                            : find_bracket(s) == 2 && s.p[1].kind == '[' && s.p[2].kind == '[') s = inside(s);
@@ -5636,7 +5626,7 @@ static int compare_expressions(Slice a, Slice b, const Comparison* c) {
     return !units || same == (units == 1) ? same : same_at_all_points(a, b, SUM, 1, c);
 }
 
-static int compare_item(Slice a, Slice b, int strict, Comparison* c);
+static int compare_item(Slice a, Slice b, int strict, Comparison* c);  // strict: no name may be left out
 
 // Have the parts of a list names, as in x=2, y=3? 0 = none, 1 = there is one name (x = 2 or 3), 2 = several.
 static int count_names(const Item* list) {
@@ -5679,7 +5669,6 @@ static int compare_parts(const Item* x, const Item* y, int strict, Comparison* c
     return 1;
 }
 
-// With strict, a name must not be left out.
 static int compare_item(Slice a, Slice b, int strict, Comparison* c) {
     Item x, y;
     c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
