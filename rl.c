@@ -4935,23 +4935,26 @@ static int is_zero(Value a) { return size_of(a.z) <= 16 * a.error; }
  */
 static const char* const SPELLINGS[] = {
     ("\\left \\right \\big \\Big \\bigl \\bigr \\Bigl \\Bigr \\displaystyle \\limits \\! \\, \\; \\: ~ "
-     "\\quad \\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf "), "inf infinity oo ∞ \\infty",
-    "\\frac* \\dfrac \\tfrac \\cfrac \\frac", "\\dbinom \\tbinom \\binom", "\\pm* ± \\pm", "& and or ,",
-    "\\{ \\lbrace {", "\\} \\rbrace }", "\\emptyset \\varnothing ∅ {}", "\\langle (", "\\lnx lnx \\ln\\!x",
-    "\\rangle \\rfloor \\rceil )", "\\lfloor floor(", "\\lceil ceil(", "\\lvert \\rvert \\vert |", "mph mi/h",
-    "\\mathrm{e} e", "\\mathrm{i} i", "\\ldots \\dots ...", "trillion (1000000000000)", "million (1000000)",
+     "\\quad \\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf "), "\\\\ ],[",
+    "\\frac* \\dfrac \\tfrac \\cfrac \\frac", "½ \\frac12", "¼ \\frac14", "¾ \\frac34",
+    "\\dbinom \\tbinom \\binom", "& and or ,", "\\{ \\lbrace {", "\\} \\rbrace }",
+    "\\emptyset \\varnothing ∅ {}", "\\langle (", "\\rangle \\rfloor \\rceil )", "\\lfloor floor(",
+    "\\lceil ceil(", "\\lvert \\rvert \\vert |", "\\ldots \\dots ...",
     ("\\begin{matrix} \\begin{pmatrix} \\begin{bmatrix} \\begin{array}{c} \\begin{array}{cc} "
-     "\\begin{array}{ccc} \\beginpmatrix [["), "\\\\ ],[", "\\sinx sinx \\sin\\!x", "\\cosx cosx \\cos\\!x",
-    "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix ]]", "\\tanx tanx \\tan\\!x",
-    "\\mathbb{R}- (-\\infty,\\infty)\\setminus", "\\mathbb{R} ℝ (-\\infty,\\infty)", "billion (1000000000)",
-    "\\% % \\text{percent}", "\\$ \\text{dollar}", "^\\circ ^{\\circ} \\degree ° \\text{degree}", "√ sqrt",
+     "\\begin{array}{ccc} \\beginpmatrix [["),
+    "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix ]]", "\\mathrm{e} e",
+    "\\mathrm{i} i", "π \\pi", "θ \\theta", "inf infinity oo ∞ \\infty",
+    "\\mathbb{R}- (-\\infty,\\infty)\\setminus", "\\mathbb{R} ℝ (-\\infty,\\infty)", "∪ \\cup",
+    "∩ \\cap", "\\backslash ∖ \\setminus", "∈ \\in", "\\% % \\text{percent}", "\\$ \\text{dollar}",
+    "€ \\text{euro}", "£ \\text{pound}", "mph mi/h", "^\\circ ^{\\circ} \\degree ° \\text{degree}",
     ("^{th} ^\\text{th} ^{\\text{th}} ^{\\mathrm{th}} ^{st} ^{\\text{st}} ^{\\mathrm{st}} ^{nd} "
-     "^{\\text{nd}} ^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}} \\text{th}"), "− – -", "** ^",
-    "\\cdot \\times × · ⋅ *", "\\div ÷ per /", "<= ≤ \\le", ">= ≥ \\ge", "< \\lt", "> \\gt",
-    "!= ≠ \\ne", "\\backslash ∖ \\setminus", "\\cotx cotx \\cot\\!x", "€ \\text{euro}", "hundred (100)",
-    "£ \\text{pound}", "thousand (1000)", "½ \\frac12", "¼ \\frac14", "¾ \\frac34", "θ \\theta",
-    "dozen (12)", "∪ \\cup", "∩ \\cap", "∈ \\in", "⁴ ^{4}", "⁵ ^{5}", "⁶ ^{6}", "⁷ ^{7}",
-    "⁸ ^{8}", "⁹ ^{9}", "⁰ ^{0}", "π \\pi", "¹ ^{1}", "² ^{2}", "³ ^{3}"};
+     "^{\\text{nd}} ^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}} \\text{th}"), "dozen (12)",
+    "hundred (100)", "thousand (1000)", "million (1000000)", "billion (1000000000)",
+    "trillion (1000000000000)", "\\sinx sinx \\sin\\!x", "\\cosx cosx \\cos\\!x", "\\tanx tanx \\tan\\!x",
+    "\\cotx cotx \\cot\\!x", "\\lnx lnx \\ln\\!x", "− – -", "\\pm* ± \\pm", "** ^",
+    "\\cdot \\times × · ⋅ *", "\\div ÷ per /", "√ sqrt", "<= ≤ \\le", ">= ≥ \\ge", "< \\lt",
+    "> \\gt", "!= ≠ \\ne", "¹ ^{1}", "² ^{2}", "³ ^{3}", "⁴ ^{4}", "⁵ ^{5}", "⁶ ^{6}", "⁷ ^{7}",
+    "⁸ ^{8}", "⁹ ^{9}", "⁰ ^{0}"};
 enum { SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS };
 
 // The names: each entry is a kind of token, in the order of the enumeration, with | between its spellings.
@@ -5105,9 +5108,9 @@ static int match_separator(const char* p, int in_brackets) {
 static int push_number(Comparison* c, const char* p) {
     Token* k = push(c, N_NUMBER, p, 0);
     int64_t num = 0, den = 1;
-    const Token* before = k - 1 - (k[-1].kind == N_NUMBER);  // before this argument, or the one in front of it
+    const Token* before = k - 1 - (k[-1].kind == N_NUMBER);  // before this argument, or the one before it
     if (k[-1].kind == '}' && k[-1].match > 0) before = &c->token[k[-1].match - 1];
-    int one_digit = before->kind == N_FRAC || before->kind == N_BINOM || (before->kind == N_SQRT && before->slash);
+    int one_digit = before->kind == N_FRAC || before->kind == N_BINOM || (before->kind == N_SQRT && k[-1].slash);
     for (int group = 1, dot = 0; is_digit(*p) || (*p == '.' && !dot && is_digit(p[1])); group++, p++) {
         if (one_digit && p > k->text) break;
         dot |= *p == '.';
@@ -5404,9 +5407,9 @@ static Value parse_primary(Parser* s) {
 }
 
 // Reads a power, and behind it operators of this strength and stronger ones. A sign is read with the term
-// behind it: a - b is a plus -b. LaTeX has no second exponent behind one in braces. A factor may begin without
-// a sign of multiplication, but never with a digit: x2 has two readings. A function without parentheses,
-// \sin 2x, applies to what stands before the next function or unit.
+// behind it: a - b is a plus -b. LaTeX has no second exponent behind one in braces: x^{2}^3 is no expression.
+// A factor may begin without a sign of multiplication, 2x, but never with a digit: x2 has two readings. A
+// function without parentheses, \sin 2x, applies to what stands before the next function or unit.
 static Value parse(Parser* s, int level) {
     int sign = 1;
     if (++s->nesting > MAX_NESTING) return fail_parse(s);
