@@ -4863,7 +4863,7 @@ static double size_of(double complex z) { return cimag(z) == 0 ? fabs(creal(z)) 
 static int64_t times(int64_t a, int64_t b) { return fabs((double)a * (double)b) < 0x1p62 ? a * b : LARGE; }
 static int64_t divisor(int64_t a, int64_t b) { return b ? divisor(b, a % b) : a; }  // greatest common one
 
-// The value z; or better num / den, unless den is 0 or one of them reaches the limit.
+// The value z; or better num / den, unless den is 0 (not known) or one of them is too LARGE to be trusted.
 static Value make_value(double complex z, double error, int64_t num, int64_t den) {
     if (den == 0 || llabs(num) >= LARGE || llabs(den) >= LARGE)
         return (Value){z, error + ROUNDING * size_of(z), 0, 0};
@@ -4875,7 +4875,7 @@ static Value make_value(double complex z, double error, int64_t num, int64_t den
 static Value whole(int64_t n) { return make_value(0, 0, n, 1); }
 static Value inexact(double complex z, double error) { return make_value(z, error, 0, 0); }
 
-// The operations carry the error on. (What isn't exact has den = 0, and so has what is made of it.)
+// The operations carry the error on. (What isn't exact has den = 0, and so has whatever is made of it.)
 static Value negate(Value a) { return (Value){-a.z + 0 * _Complex_I, a.error, -a.num, a.den}; }
 static Value add(Value a, Value b) {
     int64_t x = times(a.num, b.den), y = times(b.num, a.den);
@@ -4894,8 +4894,8 @@ static Value divide(Value a, Value b) {
     return make_value(z, error, times(a.num, b.den), times(a.den, b.num));
 }
 
-// a^b. For a whole exponent we multiply, which keeps fractions exact. A negative real number to the power
-// p/q with odd q has a real root, and school means that one: (-8)^(1/3) = -2.
+// a^b. For a whole exponent we multiply, which keeps fractions exact. A negative real number to the power p/q
+// with odd q has a real root, and school means that one: (-8)^(1/3) = -2, not the complex 1 + i sqrt(3).
 static Value raise_power(Value a, Value b) {
     double size = size_of(a.z), sign = creal(a.z) < 0 && b.num % 2 ? -1 : 1;
     if (!has_value(a) || !has_value(b) || (size == 0 && creal(b.z) <= 0)) return NO_VALUE;
@@ -4936,25 +4936,23 @@ static int is_zero(Value a) { return size_of(a.z) <= 16 * a.error; }
 static const char* const SPELLINGS[] = {
     ("\\left \\right \\big \\Big \\bigl \\bigr \\Bigl \\Bigr \\displaystyle \\limits \\! \\, \\; \\: ~ "
      "\\quad \\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf "), "\\\\ ],[",
-    "\\frac* \\dfrac \\tfrac \\cfrac \\frac", "½ \\frac12", "¼ \\frac14", "¾ \\frac34",
-    "\\dbinom \\tbinom \\binom", "& and or ,", "\\{ \\lbrace {", "\\} \\rbrace }",
-    "\\emptyset \\varnothing ∅ {}", "\\langle (", "\\rangle \\rfloor \\rceil )", "\\lfloor floor(",
-    "\\lceil ceil(", "\\lvert \\rvert \\vert |", "\\ldots \\dots ...",
+    "\\frac* \\dfrac \\tfrac \\cfrac \\frac", "½ \\frac12", "¼ \\frac14", "¾ \\frac34", "& and or ,",
+    "\\dbinom \\tbinom \\binom", "\\{ \\lbrace {", "\\} \\rbrace }", "\\emptyset \\varnothing ∅ {}",
+    "\\langle (", "\\rangle \\rfloor \\rceil )", "\\lfloor floor(", "\\lceil ceil(", "√ sqrt",
+    "\\lvert \\rvert \\vert |", "\\ldots \\dots ...", "\\mathrm{e} e", "\\mathrm{i} i", "mph mi/h",
     ("\\begin{matrix} \\begin{pmatrix} \\begin{bmatrix} \\begin{array}{c} \\begin{array}{cc} "
-     "\\begin{array}{ccc} \\beginpmatrix [["),
-    "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix ]]", "\\mathrm{e} e",
-    "\\mathrm{i} i", "π \\pi", "θ \\theta", "inf infinity oo ∞ \\infty",
-    "\\mathbb{R}- (-\\infty,\\infty)\\setminus", "\\mathbb{R} ℝ (-\\infty,\\infty)", "∪ \\cup",
-    "∩ \\cap", "\\backslash ∖ \\setminus", "∈ \\in", "\\% % \\text{percent}", "\\$ \\text{dollar}",
-    "€ \\text{euro}", "£ \\text{pound}", "mph mi/h", "^\\circ ^{\\circ} \\degree ° \\text{degree}",
+     "\\begin{array}{ccc} \\beginpmatrix [["), "∪ \\cup", "∩ \\cap", "∈ \\in", "π \\pi", "θ \\theta",
+    "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix ]]", "inf infinity oo ∞ \\infty",
+    "\\mathbb{R}- (-\\infty,\\infty)\\setminus", "\\mathbb{R} ℝ (-\\infty,\\infty)", "!= ≠ \\ne",
+    "\\pm* ± \\pm", "^\\circ ^{\\circ} \\degree ° \\text{degree}",
     ("^{th} ^\\text{th} ^{\\text{th}} ^{\\mathrm{th}} ^{st} ^{\\text{st}} ^{\\mathrm{st}} ^{nd} "
      "^{\\text{nd}} ^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}} \\text{th}"), "dozen (12)",
-    "hundred (100)", "thousand (1000)", "million (1000000)", "billion (1000000000)",
+    "hundred (100)", "thousand (1000)", "million (1000000)", "billion (1000000000)", "− – -", "** ^",
     "trillion (1000000000000)", "\\sinx sinx \\sin\\!x", "\\cosx cosx \\cos\\!x", "\\tanx tanx \\tan\\!x",
-    "\\cotx cotx \\cot\\!x", "\\lnx lnx \\ln\\!x", "− – -", "\\pm* ± \\pm", "** ^",
-    "\\cdot \\times × · ⋅ *", "\\div ÷ per /", "√ sqrt", "<= ≤ \\le", ">= ≥ \\ge", "< \\lt",
-    "> \\gt", "!= ≠ \\ne", "¹ ^{1}", "² ^{2}", "³ ^{3}", "⁴ ^{4}", "⁵ ^{5}", "⁶ ^{6}", "⁷ ^{7}",
-    "⁸ ^{8}", "⁹ ^{9}", "⁰ ^{0}"};
+    "\\cotx cotx \\cot\\!x", "\\lnx lnx \\ln\\!x", "\\backslash ∖ \\setminus",
+    "\\cdot \\times × · ⋅ *", "\\div ÷ per /", "<= ≤ \\le", ">= ≥ \\ge", "< \\lt", "> \\gt",
+    "² ^{2}", "³ ^{3}", "⁴ ^{4}", "⁵ ^{5}", "⁶ ^{6}", "⁷ ^{7}", "⁸ ^{8}", "⁹ ^{9}",
+    "⁰ ^{0}", "¹ ^{1}", "\\% % \\text{percent}", "\\$ \\text{dollar}", "€ \\text{euro}", "£ \\text{pound}"};
 enum { SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS };
 
 // The names: each entry is a kind of token, in the order of the enumeration, with | between its spellings.
@@ -4974,14 +4972,14 @@ static const char NAMES[] =
 static const Value CONSTANTS[] = {  // from N_PI to N_INFINITY
     {M_PI, 0x1p-52, 0, 0}, {2.718281828459045235, 0x1p-52, 0, 0}, {_Complex_I, 0, 0, 0}, {INFINITY, 0, 0, 0}};
 
-// f(2) is no product with these letters. Two small letters are one, and on = o n = n o = no, unless they are
-// a whole item and one of these words.
+// f(2) is no product with these letters, but a function of 2. Two small letters are one: xy is x times y, but
+// then on = o n = n o = no; so it isn't one where the two are a whole item and one of these words.
 static const char FUNCTION_LETTERS[] = "f g h F G H phi varphi psi zeta Phi Psi Gamma";
 static const char SHORT_WORDS[] =
     "no on or is it in if to so do go be by at as am he we me my us up of ok a b c d e";
 
 // The units, without the s of the plural. A single letter is a unit only within \text{...} or behind another
-// one. What is counted is a unit of its own: 7 apples are not 7 pears.
+// unit: 5 m is 5 times m, 5 km/h is a speed. What is counted is a unit of its own: 7 apples are not 7 pears.
 enum { DOLLAR, EURO, POUND, PERCENT, DEGREE };  // the first ones have rules of their own
 static const char UNITS[] =
     "dollar|usd|buck euro|eur pound percent degree|deg th|st|nd|rd unit cm|centimeter|centimetre mm|"
@@ -5030,8 +5028,7 @@ static int fold(int c, int any_case) { return any_case ? lower_case(c) : c; }
 // must stand there whole: \left doesn't begin \leftarrow. NULL = none. Of a unit capitals don't matter, and s
 // or es makes the plural: cups, boxes.
 static const char* find_word(const char* list, const char* text, int n, int is_unit) {
-    int first = fold(*text, is_unit);
-    for (const char* w = strchr(list, first); w; w = strchr(w + 1, first)) {
+    for (const char* w = strchr(list, fold(*text, is_unit)); w; w = strchr(w + 1, fold(*text, is_unit))) {
         int i = 1;
         if (w > list && w[-1] != ' ' && w[-1] != '|') continue;
         while (w[i] && w[i] != ' ' && w[i] == fold(text[i], is_unit)) i++;
@@ -5042,7 +5039,7 @@ static const char* find_word(const char* list, const char* text, int n, int is_u
     return NULL;
 }
 
-// The number of the entry of NAMES or UNITS that has the n letters at word, -1 = none.
+// The number of the entry of NAMES or UNITS that has the n letters at word, -1 = none: 0 for the first one.
 static int find_entry(const char* list, const char* word, int n, int is_unit) {
     const char* at = find_word(list, word, n, is_unit);
     int entry = at ? 0 : -1;
@@ -5065,8 +5062,8 @@ static int is_operand(int kind) {  // may a value end with it?
 }
 static int last_kind(const Comparison* c) { return c->token[c->count - 1].kind; }
 
-// A bracket finds its partner here. Until then match says which bracket is open around it, and the token in
-// front of the answer is around all of it. (There is room: no byte becomes more than two tokens.)
+// Appends a token. A bracket finds its partner here; until then match says which bracket is open around it, and
+// the token in front of the answer is around all of it. (There is room: no byte becomes more than two tokens.)
 static Token* push(Comparison* c, int kind, const char* text, int length) {
     Token *k = &c->token[c->count++], *open = &c->token[c->open];
     *k = (Token){.kind = kind, .text = text, .length = length, .match = c->open, .id = -1};
@@ -5110,7 +5107,8 @@ static int push_number(Comparison* c, const char* p) {
     int64_t num = 0, den = 1;
     const Token* before = k - 1 - (k[-1].kind == N_NUMBER);  // before this argument, or the one before it
     if (k[-1].kind == '}' && k[-1].match > 0) before = &c->token[k[-1].match - 1];
-    int one_digit = before->kind == N_FRAC || before->kind == N_BINOM || (before->kind == N_SQRT && k[-1].slash);
+    int root = k[-1].kind == N_SQRT && k[-1].slash;
+    int one_digit = root || before->kind == N_FRAC || before->kind == N_BINOM;
     for (int group = 1, dot = 0; is_digit(*p) || (*p == '.' && !dot && is_digit(p[1])); group++, p++) {
         if (one_digit && p > k->text) break;
         dot |= *p == '.';
@@ -5163,12 +5161,11 @@ static int push_word(Comparison* c, const char* p, int n, int quoted) {
 }
 
 // Pushes the command at p, \pi or \text{...}; an unknown one is text, with its backslash. Returns its length.
-// (\mboxcm has lost its braces.)
 static int push_command(Comparison* c, const char* p, const char* end) {
     int n = 0;
     while (is_letter(p[n + 1])) n++;
     int kind = look_up(p + 1, n);
-    if (kind == N_TEXT && !strncmp(p, "\\mbox", 5)) return 5;
+    if (kind == N_TEXT && !strncmp(p, "\\mbox", 5)) return 5;  // \mboxcm has lost its braces
     const char* open = p + n + 1 + strspn(p + n + 1, " ");
     if (find_word("mathbf boldsymbol bm", p + 1, n, 0) && !is_digit(open[1])) kind = N_TEXT;  // a vector
     const char* close = kind == N_QUOTE && *open == '{' ? find_closing_brace(open, end) : NULL;
@@ -5178,7 +5175,7 @@ static int push_command(Comparison* c, const char* p, const char* end) {
     return close ? (int)(close + 1 - p) : n + 1;
 }
 
-// Pushes the tokens of [p, end), which lies in a text that ends in 0.
+// Pushes the tokens of [p, end), a part of a text that ends in 0. What isn't understood remains as a sign.
 static void tokenize(Comparison* c, const char* p, const char* end, int quoted) {
     for (int n; p < end; p += n) {
         int last = last_kind(c);
@@ -5220,8 +5217,8 @@ static Slice read_answer(Comparison* c, const char* answer) {  // appends its to
     return (Slice){c->token + first, c->token + c->count - 1, 0};
 }
 
-// Numbers are the same by value. Capitals don't matter in words of three letters or more (in what may be
-// names, AB and r, they do), in the short ones that are listed, nor in a choice, \text{(c)}.
+// Numbers are the same by value, names by kind, words by letters. Capitals don't matter in words of three
+// letters or more (in what may be names, AB and r, they do), in the short ones that are listed, nor in (c).
 static int same_token(const Token* a, const Token* b) {
     if (a->kind == N_NUMBER && b->kind == N_NUMBER) return compare_values(a->value, b->value) == 1;
     if (a->kind == b->kind && a->kind < N_VARIABLE) return 1;
@@ -5312,7 +5309,7 @@ static Value combine(int function, Value a, Value b) {
     return whole(function == F_GCD ? common : times(llabs(a.num), llabs(b.num) / common));
 }
 
-// ( sum ), and the same with { } and [ ]; |sum|. Functions of several arguments combine them, \max(1, 2, 3).
+// ( sum ), and the same with { } and [ ]; |sum|. Functions of several arguments combine them: \max(1, 2, 3).
 static Value parse_group(Parser* s, int function) {
     int open = s->p++->kind, close = open == '[' ? ']' : open == '{' ? '}' : ')', ended = s->ended;
     Value value = parse(s, SUM);
@@ -5352,8 +5349,8 @@ static double variable_value(int j, int point) {
     return bits & 1 ? -size : size;
 }
 
-// A unit stands at the end, behind a value or another unit; a currency in front: $5. Degrees in the argument
-// of a function are a number; a unit anywhere else makes the answer plain text.
+// A unit stands at the end, behind a value or another unit, 5 m/s; a currency in front: $5. Degrees in the
+// argument of a function are a number, sin 30^\circ = 1/2; a unit anywhere else makes the answer plain text.
 static Value parse_unit(Parser* s) {
     const Token* k = s->p++;
     int behind = is_operand(k[-1].kind) || (k[-1].kind == '/' && k[-2].kind == N_UNIT);
@@ -5366,7 +5363,7 @@ static Value parse_unit(Parser* s) {
     return currency ? multiply(value, parse(s, POWER)) : value;
 }
 
-// sin(x), \sin 2x, \sin^2 x, \sin^{-1} x, \log_{2} 8. A log without a base has base 10.
+// sin(x), \sin 2x, \sin^2 x, \sin^{-1} x (the arcsine), \log_{2} 8. A log without a base has base 10.
 static Value parse_function(Parser* s) {
     Value base = whole(10), exponent = whole(1);
     int function = s->p++->kind, several = function >= F_GCD;
@@ -5457,7 +5454,7 @@ static int evaluate(Value* value, Slice text, int level, int point, int units) {
     return isfinite(value->error) && has_value(*value);
 }
 
-// The first token of a kind from first to last, NULL = none: outside of brackets, or anywhere but in sets.
+// The first token of a kind from first to last, NULL = none: outside of brackets, or (anywhere) but in sets.
 static const Token* find_token(Slice s, int first, int last, int anywhere) {
     for (const Token* k = s.p; k < s.end; k++) {
         if (k->kind >= first && k->kind <= last) return k;
@@ -5513,7 +5510,7 @@ typedef struct {
     Slice part[MAX_ITEMS + 1];   // one more: \pm makes two of the last
 } Item;
 
-// Is all of s in one bracket? 0 = no, 1 = it groups, 2 = (1,2), {1,2}, [[1,2]]: its parts count.
+// Is all of s in one bracket? 0 = no, 1 = it only groups, (5), 2 = its parts count: (1,2), {1,2}, [[1,2]].
 static int find_bracket(Slice s) {
     if (s.end - s.p < 3 || !is_open(s.p->kind) || s.p->kind == '|' || s.p + s.p->match != s.end - 1) return 0;
     return s.p->id >= 0 || (s.p->kind == '[' && s.p[1].kind == '[') ? 2 : 1;
@@ -5560,8 +5557,8 @@ static int is_name(Slice s) {
     return names;
 }
 
-// Cuts s at the tokens from first to last; each stands right behind its part. An item with \pm counts as two,
-// one for each sign. Returns how many, 0 = too many.
+// Cuts s at the tokens from first to last outside of brackets; each stands right behind its part. An item with
+// \pm counts as two, one for each sign. Returns how many parts there are, 0 = too many, or two signs \pm.
 static int split(Slice* part, Slice s, int first, int last) {
     const Token* cut;
     int n = 0;
@@ -5577,14 +5574,13 @@ static int split(Slice* part, Slice s, int first, int last) {
     return cut ? 0 : n;
 }
 
-// Reads the relations of s into r, at most two. Returns what is still to be read, the value in x = value;
-// else an empty slice, because the shape is known.
+// Reads the relations of s into r, at most two. Returns what is still to be read, the value in x = value; else
+// an empty slice, because the shape is known: an inequality for a name becomes an interval, others stay.
 static Slice read_relations(Item* r, Slice s) {
     static const Token infinity[2] = {{.kind = '-', .text = "-"}, {.kind = N_INFINITY, .text = "oo"}};
     Slice side[MAX_ITEMS + 1], *part = r->part;
     int n = split(side, s, N_LT, N_IN);
     r->parts = n > 3 ? 0 : n;
-    if (!r->parts) return (Slice){0};
     int first = side[0].end->kind, second = n == 3 ? side[1].end->kind : 0;
     int falls = first == N_GT || first == N_GE;
     for (int i = 0; i < n; i++) part[i] = side[falls ? n - 1 - i : i];
@@ -5594,7 +5590,7 @@ static Slice read_relations(Item* r, Slice s) {
     int value = n == 2 && (first == N_EQ || (first == N_IN && !at));
     int interval = r->open <= N_LE && r->close <= N_LE;
     r->relation = interval ? N_IN : n == 2 ? first : 0;
-    if (!is_name(part[at]) || (!value && !interval)) return (Slice){0};
+    if (!r->parts || !is_name(part[at]) || (!value && !interval)) return (Slice){0};
     r->name = part[at];
     if (value) return part[!at];
     part[at] = n == 3 ? part[2] : (Slice){infinity + at, infinity + 2, 0};  // -oo below, or oo above

@@ -876,13 +876,23 @@ static void test_what_was_paid_once(void) {
 static const char DOC[] = "docs/answers.md";
 static const char MARK[] = "<!-- from here on written by make golden -->\n";
 
-// A list as lines: the entries from first on, before end. (end = -1: all that are left.)
+// The entries of a list from first on, before end (-1: to the last): on one line those with one spelling, then
+// the others, a line each.
 static void append_entries(Text* text, const char* title, const char* list, int first, int end) {
     text_printf(text, "\n## %s\n\n", title);
-    for (int i = 0; *list && i != end; i++) {
-        int length = (int)strcspn(list, " ");
-        if (i >= first) text_printf(text, "- `%.*s`\n", length, list);
-        list += length + (list[length] == ' ');
+    for (int several = 0; several < 2; several++) {
+        const char* entry = list;
+        int written = 0;
+        for (int i = 0; *entry && i != end; i++) {
+            int length = (int)strcspn(entry, " "), more = memchr(entry, '|', (size_t)length) != NULL;
+            if (i >= first && more == several) {
+                text_printf(text, "%s%.*s", several ? "- `" : written ? " " : "- `", length, entry);
+                if (several) text_printf(text, "`\n");
+                written++;
+            }
+            entry += length + (entry[length] == ' ');
+        }
+        if (written && !several) text_printf(text, "`\n");
     }
 }
 
@@ -893,7 +903,7 @@ static void append_names(Text* text, const char* title, int first, int end) {
 // The lists, as the document must show them: every entry of the tables, in their order.
 static Text written_tables(void) {
     Text text = {0};
-    append_entries(&text, "Units: each line is one unit", UNITS, 0, -1);
+    append_entries(&text, "Units: each word of the first line is one, then each line", UNITS, 0, -1);
     append_names(&text, "Functions", F_SIN, N_PI);
     append_names(&text, "Constants", N_PI, N_CUP);
     append_names(&text, "Signs and relations", N_CUP, N_QUOTE);
