@@ -4949,10 +4949,10 @@ static const char* const SPELLINGS[] = {
      "^{\\text{nd}} ^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}} \\text{th}"), "dozen (12)",
     "hundred (100)", "thousand (1000)", "million (1000000)", "billion (1000000000)", "− – -", "** ^",
     "trillion (1000000000000)", "\\sinx sinx \\sin\\!x", "\\cosx cosx \\cos\\!x", "\\tanx tanx \\tan\\!x",
-    "\\cotx cotx \\cot\\!x", "\\lnx lnx \\ln\\!x", "\\backslash ∖ \\setminus",
+    "\\cotx cotx \\cot\\!x", "\\lnx lnx \\ln\\!x", "\\backslash ∖ \\setminus", "£ \\text{pound}",
     "\\cdot \\times × · ⋅ *", "\\div ÷ per /", "<= ≤ \\le", ">= ≥ \\ge", "< \\lt", "> \\gt",
     "² ^{2}", "³ ^{3}", "⁴ ^{4}", "⁵ ^{5}", "⁶ ^{6}", "⁷ ^{7}", "⁸ ^{8}", "⁹ ^{9}",
-    "⁰ ^{0}", "¹ ^{1}", "\\% % \\text{percent}", "\\$ \\text{dollar}", "€ \\text{euro}", "£ \\text{pound}"};
+    "⁰ ^{0}", "¹ ^{1}", "\\% % \\text{percent}", "\\$ \\text{dollar}", "€ \\text{euro}"};
 enum { SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS };
 
 // The names: each entry is a kind of token, in the order of the enumeration, with | between its spellings.
@@ -5001,9 +5001,9 @@ static const char UNITS[] =
     "bee glass package";
 
 typedef struct {
-    int kind;               // a sign, an entry of NAMES, or N_NUMBER and behind
+    int kind;               // a sign, an entry of NAMES, or one of N_NUMBER, N_TEXT, N_UNIT
     const char* text;       // its spelling, length bytes; a known name without its backslash
-    int length, slash;
+    int length, slash;      // does it have one?
     int match;              // of a bracket: how far off its partner is; of a name: how many tokens it has
     int id;                 // which variable or unit it is; of a bracket: its commas minus 1
     Value value;            // of a number
@@ -5012,7 +5012,7 @@ typedef struct {
 // A part of an answer. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not yet.
 typedef struct { const Token *p, *end; int sign; } Slice;
 
-// Two answers that are being compared. A token of kind 0 stands before and behind each of them.
+// Two answers that are being compared, in one row of tokens. One of kind 0 stands before and behind each.
 typedef struct {
     int count, open, budget;  // how many tokens; the innermost open bracket; how much work may still be done
     int unmatched, money;     // has a bracket no partner? is $ a currency?
@@ -5055,15 +5055,14 @@ static int is_open(int kind) { return kind == '(' || kind == '[' || kind == '{' 
 static int is_close(int kind) { return kind == ')' || kind == ']' || kind == '}'; }
 static int is_function(int kind) { return kind >= F_SIN && kind <= F_MIN; }
 static int is_plus_minus(int kind) { return kind == '+' || kind == '-' || kind == N_PM || kind == N_MP; }
-
 static int is_operand(int kind) {  // may a value end with it?
     if (kind < F_SIN) return kind && !strchr("+-*/^,([{|", kind);
     return !is_function(kind) && (kind < N_CUP || kind > N_QUOTIENT);
 }
 static int last_kind(const Comparison* c) { return c->token[c->count - 1].kind; }
 
-// Appends a token. A bracket finds its partner here; until then match says which bracket is open around it, and
-// the token in front of the answer is around all of it. (There is room: no byte becomes more than two tokens.)
+// Appends a token. A bracket finds its partner here; until then match says which bracket is open around it,
+// and the token in front of the answer is around all. (There is room: no byte becomes more than two tokens.)
 static Token* push(Comparison* c, int kind, const char* text, int length) {
     Token *k = &c->token[c->count++], *open = &c->token[c->open];
     *k = (Token){.kind = kind, .text = text, .length = length, .match = c->open, .id = -1};
@@ -5204,14 +5203,14 @@ static void tokenize(Comparison* c, const char* p, const char* end, int quoted) 
     }
 }
 
-static Slice read_answer(Comparison* c, const char* answer) {  // appends its tokens
+static Slice read_answer(Comparison* c, const char* answer) {  // appends its tokens to those that are there
     int dollars = 0, first = c->count + 1;
     for (const char* p = answer; *p; p++) dollars += *p == '$' && (p == answer || p[-1] != '\\');
     c->money = dollars % 2;  // a pair of $ is LaTeX's
     c->open = c->count;
     push(c, 0, "", 0);
     tokenize(c, answer, answer + strlen(answer), 0);
-    if (last_kind(c) == '.') c->count--;  // the full stop of the sentence
+    if (last_kind(c) == '.') c->count--;  // the full stop of the sentence that the answer was
     c->unmatched |= c->open != first - 1;
     push(c, 0, "", 0);
     return (Slice){c->token + first, c->token + c->count - 1, 0};
@@ -5251,8 +5250,8 @@ enum { EQUATION, SUM, PRODUCT, ARGUMENT, POWER, EXPONENT };  // from the weakest
 typedef struct {
     const Token *p, *end;    // what is still to be read
     int point, sign, units;  // which evaluation point; +1 or -1 for \pm; does the unit count?
-    int nesting, arguments;  // levels; those of functions
-    int ended, failed;       // a unit was read; this is no expression
+    int nesting, arguments;  // levels of parse; arguments of functions that we are in
+    int ended, failed;       // a unit was read, so that only units may follow; this is no expression
 } Parser;
 
 static Value parse(Parser* s, int level);
@@ -5506,7 +5505,7 @@ typedef struct {
     Slice name;              // what a value is given to: x of x = 5, x of x > 3, S of S = \{1,2\}
     int relation;            // and how: = or \in; another equation has = too
     int open, close;         // the shape: two brackets, or what stands between the parts; 0 = an expression
-    int parts;               // 0 = too many
+    int parts;               // how many; 0 = too many, or of two kinds, as in A \cup B \cap C: unequal
     Slice part[MAX_ITEMS + 1];   // one more: \pm makes two of the last
 } Item;
 
@@ -5516,7 +5515,7 @@ static int find_bracket(Slice s) {
     return s.p->id >= 0 || (s.p->kind == '[' && s.p[1].kind == '[') ? 2 : 1;
 }
 static Slice inside(Slice s) { return (Slice){s.p + 1, s.end - 1, s.sign}; }
-static Slice peel(Slice s) {  // (5) is 5, and a matrix in brackets is a matrix
+static Slice peel(Slice s) {  // takes off what only groups: (5) is 5, and a matrix in brackets is a matrix
     while (find_bracket(s) == 1 ? s.p->kind != '[' && s.p[1].kind != '{'
                            : find_bracket(s) == 2 && s.p[1].kind == '[' && s.p[2].kind == '[') s = inside(s);
     return s;
@@ -5534,7 +5533,7 @@ static void find_names(Comparison* c) {
         if (end->kind == '_' && end[1].kind == '{') end += end[1].match + 2;
         int call = end->kind == '(', letter = !!find_word(FUNCTION_LETTERS, k->text, k->length, 0);
         for (const Token* p = end + 2; call && !letter && p < end + end->match; p++)
-            call = !is_plus_minus(p->kind);  // (a sign in front makes no sum)
+            call = !is_plus_minus(p->kind);  // x(y+1) is a product, but a sign in front makes no sum: f(-1)
         Slice name = {k, call ? end + end->match + 1 : end, 0};
         int j = 0;
         while (j < c->names && !same_text(c->name[j], name)) j++;
@@ -5557,8 +5556,8 @@ static int is_name(Slice s) {
     return names;
 }
 
-// Cuts s at the tokens from first to last outside of brackets; each stands right behind its part. An item with
-// \pm counts as two, one for each sign. Returns how many parts there are, 0 = too many, or two signs \pm.
+// Cuts s at the tokens from first to last outside of brackets; each stands right behind its part. An item
+// with \pm counts as two, one for each sign. Returns how many parts, 0 = too many, or an item with two \pm.
 static int split(Slice* part, Slice s, int first, int last) {
     const Token* cut;
     int n = 0;
@@ -5574,8 +5573,8 @@ static int split(Slice* part, Slice s, int first, int last) {
     return cut ? 0 : n;
 }
 
-// Reads the relations of s into r, at most two. Returns what is still to be read, the value in x = value; else
-// an empty slice, because the shape is known: an inequality for a name becomes an interval, others stay.
+// Reads the relations of s into r, at most two. Returns what is still to be read, the value in x = value, or
+// an empty slice when the shape is known: an inequality for a name becomes an interval, other ones stay.
 static Slice read_relations(Item* r, Slice s) {
     static const Token infinity[2] = {{.kind = '-', .text = "-"}, {.kind = N_INFINITY, .text = "oo"}};
     Slice side[MAX_ITEMS + 1], *part = r->part;
@@ -5586,7 +5585,7 @@ static Slice read_relations(Item* r, Slice s) {
     for (int i = 0; i < n; i++) part[i] = side[falls ? n - 1 - i : i];
     r->open = !falls ? first : N_LT + N_GT - (second ? second : first);  // > becomes <, and >= <=: all rise
     r->close = !falls || !second ? second : N_LT + N_GT - first;
-    int at = n == 3 || !is_name(part[0]);  // the part that may be a name
+    int at = n == 3 || !is_name(part[0]);  // the part that may be a name: x of x < 5, 5 > x, 3 < x < 5
     int value = n == 2 && (first == N_EQ || (first == N_IN && !at));
     int interval = r->open <= N_LE && r->close <= N_LE;
     r->relation = interval ? N_IN : n == 2 ? first : 0;
@@ -5626,7 +5625,6 @@ static int compare_expressions(Slice a, Slice b, const Comparison* c) {
 }
 
 static int compare_item(Slice a, Slice b, int strict, Comparison* c);  // strict: no name may be left out
-
 // Have the parts of a list names, as in x=2, y=3? 0 = none, 1 = there is one name (x = 2 or 3), 2 = several.
 static int count_names(const Item* list) {
     Item item;
@@ -5648,7 +5646,7 @@ static int compare_parts(const Item* x, const Item* y, int strict, Comparison* c
     int set = x->open == '{' && y->open == '{';
     int list = (x->open == ',' || x->open == '{') && (y->open == ',' || y->open == '{');
     int ordered = !list && x->open != N_CUP && x->open != N_CAP;
-    if (!alike && (!list || set)) return 0;  // the list of solutions 1, 2 is the set {2, 1}
+    if (!alike && (!list || set)) return 0;  // but the list of solutions 1, 2 is the set {2, 1}
     if (!x->parts || !y->parts || (x->parts != y->parts && !set)) return 0;
     if (list) {
         int names_x = count_names(x), names_y = count_names(y);
