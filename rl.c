@@ -5046,7 +5046,7 @@ static int find_entry(const char* list, const char* word, int n, int is_unit) {
     for (; at && at > list; at--) entry += at[-1] == ' ';
     return entry;
 }
-static int look_up(const char* word, int n) {  // the kind of a name
+static int look_up(const char* word, int n) {  // the kind of a name; N_TEXT = it is none
     int entry = n > 1 ? find_entry(NAMES, word, n, 0) : -1;
     return entry < 0 ? N_TEXT : F_SIN + entry;
 }
@@ -5055,7 +5055,7 @@ static int is_open(int kind) { return kind == '(' || kind == '[' || kind == '{' 
 static int is_close(int kind) { return kind == ')' || kind == ']' || kind == '}'; }
 static int is_function(int kind) { return kind >= F_SIN && kind <= F_MIN; }
 static int is_plus_minus(int kind) { return kind == '+' || kind == '-' || kind == N_PM || kind == N_MP; }
-static int is_operand(int kind) {  // may a value end with it?
+static int is_operand(int kind) {  // may a value end with it? (a number, a name, a closing bracket, !)
     if (kind < F_SIN) return kind && !strchr("+-*/^,([{|", kind);
     return !is_function(kind) && (kind < N_CUP || kind > N_QUOTIENT);
 }
@@ -5357,7 +5357,7 @@ static Value parse_unit(Parser* s) {
     if (behind && s->arguments && k->id == DEGREE) return inexact(M_PI / 180, 0);
     if ((!behind && !currency) || s->arguments) return fail_parse(s);
     s->ended = !currency;
-    Value value = s->units ? inexact(variable_value(MAX_NAMES + k->id, 0), 0) : whole(1);
+    Value value = s->units ? inexact(1 + (double)mix_u64((uint64_t)k->id + 1) * 0x1p-64, 0) : whole(1);
     if (s->units && k->id == PERCENT) value = divide(whole(1), whole(100));
     return currency ? multiply(value, parse(s, POWER)) : value;
 }
