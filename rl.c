@@ -5081,7 +5081,7 @@ static int push_spelling(Comparison* c, const char* p, int n) {
     for (int row = 0; row < SPELLING_ROWS; row++) {
         const char* at = find_word(SPELLINGS[row], p, n, 0);
         if (!at) continue;
-        if (!strchr(at, ' ')) return 0;
+        if (!strchr(at, ' ')) return 0;  // the last of the row
         const char* to = strrchr(at, ' ') + 1;
         int length = (int)strcspn(at, " ");
         int no_row = !strcmp(to, "],[") && !strncmp(p + length + strspn(p + length, " \n"), "\\end", 4);
@@ -5684,7 +5684,7 @@ static int compare_item(Slice a, Slice b, int strict, Comparison* c) {
 // Are two final answers the same mathematics? a and b are what extract_* finds or a data set calls the
 // answer: LaTeX, Unicode or plain typing. 1 = the same. 0 = different, not understood, empty, or longer than
 // MAX_ANSWER bytes; but the same text is equal to itself at any length. Symmetric, because the two are put in
-// a fixed order first. The time grows linearly with the length.
+// a fixed order first. The time grows linearly with the length. (What it can't see: the head of chapter 5.)
 int answers_equal(const char* a, const char* b) {
     Comparison c;
     int order = strcmp(a, b);
