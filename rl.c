@@ -4929,9 +4929,9 @@ static int is_zero(Value a) { return size_of(a.z) <= 16 * a.error; }
 /* ---- A.2 First idea: normalize ----
  *
  * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. Each row holds the spellings of a thing, a longer
- * one before its own beginning, and last the one that is read; of the first row, typography, nothing is. A
- * matrix becomes [[a,b],[c,d]], so that rows and columns need no code of their own. A set is {a,b}: LaTeX's
- * grouping braces look the same, but have no comma in them.
+ * one before its own beginning, and last the one that is read; of the first row, typography, nothing is (it
+ * ends in three widths of space). A matrix becomes [[a,b],[c,d]], so that rows and columns need no code of
+ * their own. A set is {a,b}: LaTeX's grouping braces look the same, but have no comma in them.
  */
 static const char* const SPELLINGS[] = {
     ("\\left \\right \\big \\Big \\bigl \\bigr \\Bigl \\Bigr \\displaystyle \\limits \\! \\, \\; \\: ~ "
@@ -4944,12 +4944,12 @@ static const char* const SPELLINGS[] = {
      "\\begin{array}{ccc} \\beginpmatrix [["), "∪ \\cup", "∩ \\cap", "∈ \\in", "π \\pi", "θ \\theta",
     "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix ]]", "inf infinity oo ∞ \\infty",
     "\\mathbb{R}- (-\\infty,\\infty)\\setminus", "\\mathbb{R} ℝ (-\\infty,\\infty)", "!= ≠ \\ne",
-    "\\pm* ± \\pm", "^\\circ ^{\\circ} \\degree ° \\text{degree}",
+    "\\pm* ± \\pm", "£ \\text{pound}", "^\\circ ^{\\circ} \\degree ° \\text{degree}",
     ("^{th} ^\\text{th} ^{\\text{th}} ^{\\mathrm{th}} ^{st} ^{\\text{st}} ^{\\mathrm{st}} ^{nd} "
-     "^{\\text{nd}} ^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}} \\text{th}"), "dozen (12)",
-    "hundred (100)", "thousand (1000)", "million (1000000)", "billion (1000000000)", "− – -", "** ^",
-    "trillion (1000000000000)", "\\sinx sinx \\sin\\!x", "\\cosx cosx \\cos\\!x", "\\tanx tanx \\tan\\!x",
-    "\\cotx cotx \\cot\\!x", "\\lnx lnx \\ln\\!x", "\\backslash ∖ \\setminus", "£ \\text{pound}",
+     "^{\\text{nd}} ^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}} \\text{th}"), "dozen {(12)}",
+    "hundred {(100)}", "thousand {(1000)}", "million {(1000000)}", "billion {(1000000000)}", "** ^",
+    "trillion {(1000000000000)}", "\\sinx sinx \\sin\\!x", "\\cosx cosx \\cos\\!x", "\\tanx tanx \\tan\\!x",
+    "\\cotx cotx \\cot\\!x", "\\lnx lnx \\ln\\!x", "\\logx logx \\log\\!x", "\\backslash ∖ \\setminus", "− – -",
     "\\cdot \\times × · ⋅ *", "\\div ÷ per /", "<= ≤ \\le", ">= ≥ \\ge", "< \\lt", "> \\gt",
     "² ^{2}", "³ ^{3}", "⁴ ^{4}", "⁵ ^{5}", "⁶ ^{6}", "⁷ ^{7}", "⁸ ^{8}", "⁹ ^{9}",
     "⁰ ^{0}", "¹ ^{1}", "\\% % \\text{percent}", "\\$ \\text{dollar}", "€ \\text{euro}"};
@@ -5105,8 +5105,8 @@ static int push_number(Comparison* c, const char* p) {
     Token* k = push(c, N_NUMBER, p, 0);
     int64_t num = 0, den = 1;
     const Token* before = k - 1 - (k[-1].kind == N_NUMBER);  // before this argument, or the one before it
-    if (k[-1].kind == '}' && k[-1].match > 0) before = &c->token[k[-1].match - 1];
-    int root = k[-1].kind == N_SQRT && k[-1].slash;
+    if (is_close(k[-1].kind) && k[-1].match > 0) before = &c->token[k[-1].match - 1];
+    int root = before->kind == N_SQRT && before->slash;
     int one_digit = root || before->kind == N_FRAC || before->kind == N_BINOM;
     for (int group = 1, dot = 0; is_digit(*p) || (*p == '.' && !dot && is_digit(p[1])); group++, p++) {
         if (one_digit && p > k->text) break;
