@@ -4949,10 +4949,10 @@ static const char* const SPELLINGS[] = {
      "^{\\text{nd}} ^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}} \\text{th}"), "dozen {(12)}",
     "hundred {(100)}", "thousand {(1000)}", "million {(1000000)}", "billion {(1000000000)}", "** ^",
     "trillion {(1000000000000)}", "\\sinx sinx \\sin\\!x", "\\cosx cosx \\cos\\!x", "\\tanx tanx \\tan\\!x",
-    "\\cotx cotx \\cot\\!x", "\\lnx lnx \\ln\\!x", "\\logx logx \\log\\!x", "\\backslash ∖ \\setminus", "− – -",
+    "\\cotx cotx \\cot\\!x", "\\lnx lnx \\ln\\!x", "\\logx logx \\log\\!x", "\\backslash ∖ \\setminus",
     "\\cdot \\times × · ⋅ *", "\\div ÷ per /", "<= ≤ \\le", ">= ≥ \\ge", "< \\lt", "> \\gt",
     "² ^{2}", "³ ^{3}", "⁴ ^{4}", "⁵ ^{5}", "⁶ ^{6}", "⁷ ^{7}", "⁸ ^{8}", "⁹ ^{9}",
-    "⁰ ^{0}", "¹ ^{1}", "\\% % \\text{percent}", "\\$ \\text{dollar}", "€ \\text{euro}"};
+    "⁰ ^{0}", "¹ ^{1}", "− – -", "\\% % \\text{percent}", "\\$ \\text{dollar}", "€ \\text{euro}"};
 enum { SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS };
 
 // The names: each entry is a kind of token, in the order of the enumeration, with | between its spellings.
