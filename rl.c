@@ -5498,7 +5498,6 @@ static int same_at_all_points(Slice a, Slice b, int level, int units, const Comp
  *     x > 3   0 < x \le 5                 an inequality for a name is the interval (3,oo) or (0,5]
  *     2x < y + 1 \le 7                    other relations: in order, written so that they rise
  *     2\pi + 1                            no parts: an expression or words
- *
  * Besides, two equations are the same when they are at all points. What fits no rule is unequal.
  */
 typedef struct {
@@ -5516,8 +5515,9 @@ static int find_bracket(Slice s) {
 }
 static Slice inside(Slice s) { return (Slice){s.p + 1, s.end - 1, s.sign}; }
 static Slice peel(Slice s) {  // takes off what only groups: (5) is 5, and a matrix in brackets is a matrix
-    while (find_bracket(s) == 1 ? s.p->kind != '[' && s.p[1].kind != '{'
-                           : find_bracket(s) == 2 && s.p[1].kind == '[' && s.p[2].kind == '[') s = inside(s);
+    while (find_bracket(s) && (s.p->kind == '[' ? s.p[1].kind == '[' && s.p[2].kind == '['
+                                                : find_bracket(s) == 1 && s.p[1].kind != '{'))
+        s = inside(s);
     return s;
 }
 

@@ -867,6 +867,8 @@ static void test_what_was_paid_once(void) {
         {0, "5\\text{ M}", "5\\text{ m}"}, {0, "\\{\\emptyset\\}", "\\emptyset"},
         {0, "\\{x=2,y=3\\}", "\\{3,2\\}"}, {0, "A\\setminus B\\cup C", "A\\setminus(B\\cup C)"},
         {1, "x<=3", "x\\le3"}, {1, "1<=x<=3", "[1,3]"},
+        {0, "([[1,2]],5)", "(5,[[1,2]])"}, {0, "([[1,2]],5)", "5,[[1,2]]"}, {1, "([[1,2]])", "[[1,2]]"},
+        {0, "\\sqrt[3]27", "3"}, {0, "\\frac{x}12", "\\frac{x}{12}"}, {1, "x\\text{ million}", "1000000x"},
     };
     check_table(pairs, sizeof pairs / sizeof *pairs);
 }
