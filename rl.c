@@ -1440,6 +1440,7 @@ enum { MAX_ANSWER = 1000,      // bytes; a longer answer is equal only to itself
        MAX_TOKENS = 2002,      // of a taken-apart answer: no byte becomes more than two
        MAX_NESTING = 80,       // levels of the parser, two for each parenthesis
        MAX_ITEMS = 32,         // elements of a list or set
+       MAX_NAMES = 20,         // variables; what has more of them is text
        EVALUATION_POINTS = 32 };
 
 /* ---- 5.1 Extract ---- */
@@ -4862,7 +4863,7 @@ static double size_of(double complex z) { return cimag(z) == 0 ? fabs(creal(z)) 
 static int64_t times(int64_t a, int64_t b) { return fabs((double)a * (double)b) < 0x1p62 ? a * b : LARGE; }
 static int64_t divisor(int64_t a, int64_t b) { return b ? divisor(b, a % b) : a; }  // greatest common one
 
-// The value z; or better num / den, unless den is 0 or one of them reaches the limit.
+// The value z; or better num / den, unless den is 0 (not known) or one of them is too LARGE to be trusted.
 static Value make_value(double complex z, double error, int64_t num, int64_t den) {
     if (den == 0 || llabs(num) >= LARGE || llabs(den) >= LARGE)
         return (Value){z, error + ROUNDING * size_of(z), 0, 0};
@@ -4874,21 +4875,18 @@ static Value make_value(double complex z, double error, int64_t num, int64_t den
 static Value whole(int64_t n) { return make_value(0, 0, n, 1); }
 static Value inexact(double complex z, double error) { return make_value(z, error, 0, 0); }
 
-// The operations carry the error on. (What isn't exact has den = 0, and so has what is made of it.)
+// The operations carry the error on. (What isn't exact has den = 0, and so has whatever is made of it.)
 static Value negate(Value a) { return (Value){-a.z + 0 * _Complex_I, a.error, -a.num, a.den}; }
-
 static Value add(Value a, Value b) {
     int64_t x = times(a.num, b.den), y = times(b.num, a.den);
     int64_t num = x == LARGE || y == LARGE ? LARGE : x + y;
     return make_value(a.z + b.z, a.error + b.error, num, times(a.den, b.den));
 }
-
 static Value multiply(Value a, Value b) {
     double complex z = is_real(a) && is_real(b) ? creal(a.z) * creal(b.z) : a.z * b.z;
     double error = a.error * size_of(b.z) + b.error * size_of(a.z);
     return make_value(z, error, times(a.num, b.num), times(a.den, b.den));
 }
-
 static Value divide(Value a, Value b) {
     if (b.z == 0 || (!b.den && size_of(b.z) <= b.error)) return NO_VALUE;  // 0, or too near to tell
     double complex z = is_real(a) && is_real(b) ? creal(a.z) / creal(b.z) : a.z / b.z;
@@ -4896,18 +4894,14 @@ static Value divide(Value a, Value b) {
     return make_value(z, error, times(a.num, b.den), times(a.den, b.num));
 }
 
-// a^b. Whole exponents by repeated squaring, which keeps fractions exact. A negative real number to the power
-// p/q with odd q has a real root, and school means that one: (-8)^(1/3) = -2.
+// a^b. For a whole exponent we multiply, which keeps fractions exact. A negative real number to the power p/q
+// with odd q has a real root, and school means that one: (-8)^(1/3) = -2, not the complex 1 + i sqrt(3).
 static Value raise_power(Value a, Value b) {
     double size = size_of(a.z), sign = creal(a.z) < 0 && b.num % 2 ? -1 : 1;
     if (!has_value(a) || !has_value(b) || (size == 0 && creal(b.z) <= 0)) return NO_VALUE;
-    if (b.den == 1 && b.num == 2) return multiply(a, a);
     if (b.den == 1 && llabs(b.num) <= 64) {
         Value power = whole(1);
-        for (int64_t n = llabs(b.num); n; n >>= 1) {
-            if (n & 1) power = multiply(power, a);
-            if (n > 1) a = multiply(a, a);
-        }
+        for (int64_t n = llabs(b.num); n > 0; n--) power = multiply(power, a);
         return b.num < 0 ? divide(whole(1), power) : power;
     }
     if (size == 0) return whole(0);
@@ -4930,93 +4924,86 @@ static int compare_values(Value a, Value b) {
     if (!(slack <= 1e-6 * (1 + size))) return -1;
     return size_of(a.z - b.z) <= slack + (a.den || b.den ? 0 : 1e-12 * size);
 }
-
 static int is_zero(Value a) { return size_of(a.z) <= 16 * a.error; }
 
 /* ---- A.2 First idea: normalize ----
  *
- * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. Each row is what is read and the spellings for
- * it, a longer one before its own beginning; the first row is only typography. A matrix becomes
- * [[a,b],[c,d]], so that rows and columns need no code of their own. A set is {a,b}: LaTeX's grouping braces
- * look the same, but have no comma in them.
+ * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. Each row holds the spellings of a thing, a longer
+ * one before its own beginning, and last the one that is read; of the first row, typography, nothing is (it
+ * ends in three widths of space). A matrix becomes [[a,b],[c,d]], so that rows and columns need no code of
+ * their own. A set is {a,b}: LaTeX's grouping braces look the same, but have no comma in them.
  */
-static const char* const SPELLINGS[][2] = {
-    {"", ("\\left \\right \\big \\Big \\bigl \\bigr \\Bigl \\Bigr \\displaystyle \\limits \\! \\, \\; \\: ~ "
-          "\\quad \\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf")},  // (three widths of space)
-    {"\\frac", "\\dfrac \\tfrac \\cfrac"}, {"\\binom", "\\dbinom \\tbinom"}, {"^", "**"}, {",", "&"},
-    {"{", "\\{ \\lbrace"}, {"}", "\\} \\rbrace"}, {"{}", "\\emptyset \\varnothing ∅"}, {"(", "\\langle"},
-    {")", "\\rangle \\rfloor \\rceil"}, {"floor(", "\\lfloor"}, {"ceil(", "\\lceil"},
-    {"|", "\\lvert \\rvert \\vert"}, {"e", "\\mathrm{e}"}, {"i", "\\mathrm{i}"}, {"...", "\\ldots \\dots"},
-    {"[[", ("\\begin{matrix} \\begin{pmatrix} \\begin{bmatrix} \\begin{array}{c} \\begin{array}{cc} "
-            "\\begin{array}{ccc} \\beginpmatrix")}, {"],[", "\\\\"},
-    {"]]", "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix"},
-    {"(-\\infty,\\infty)\\setminus", "\\mathbb{R}-"}, {"(-\\infty,\\infty)", "\\mathbb{R} ℝ"},
-    {"\\text{percent}", "\\% %"}, {"\\text{dollar}", "\\$"}, {"\\text{euro}", "€"}, {"\\text{pound}", "£"},
-    {"\\text{degree}", "^\\circ ^{\\circ} \\degree °"}, {"\\pi", "π"}, {"\\theta", "θ"},
-    {"\\text{th}", ("^{th} ^\\text{th} ^{\\text{th}} ^{\\mathrm{th}} ^{st} ^{\\text{st}} ^{\\mathrm{st}} "
-                   "^{nd} ^{\\text{nd}} ^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}}")},
-    {"-", "− –"}, {"*", "\\cdot \\times × · ⋅"}, {"/", "\\div ÷"}, {"sqrt", "√"},
-    {"\\le", "<= ≤"}, {"\\ge", ">= ≥"}, {"\\lt", "<"}, {"\\gt", ">"}, {"\\ne", "!= ≠"}, {"\\in", "∈"},
-    {"\\pm", "\\pm* ±"}, {"\\cup", "∪"}, {"\\cap", "∩"}, {"\\setminus", "\\backslash ∖"},
-    {"\\infty", "∞"}, {"\\frac12", "½"}, {"\\frac14", "¼"}, {"\\frac34", "¾"}, {"^{1}", "¹"},
-    {"^{2}", "²"}, {"^{3}", "³"}, {"^{4}", "⁴"}, {"^{5}", "⁵"}, {"^{6}", "⁶"}, {"^{7}", "⁷"},
-    {"^{8}", "⁸"}, {"^{9}", "⁹"}, {"^{0}", "⁰"}};
+static const char* const SPELLINGS[] = {
+    ("\\left \\right \\big \\Big \\bigl \\bigr \\Bigl \\Bigr \\displaystyle \\limits \\! \\, \\; \\: ~ "
+     "\\quad \\qquad \\( \\) \\[ \\] \xc2\xa0 \xe2\x80\x89 \xe2\x80\xaf "), "\\\\ ],[",
+    "\\frac* \\dfrac \\tfrac \\cfrac \\frac", "½ \\frac12", "¼ \\frac14", "¾ \\frac34", "& and or ,",
+    "\\dbinom \\tbinom \\binom", "\\{ \\lbrace {", "\\} \\rbrace }", "\\emptyset \\varnothing ∅ {}",
+    "\\langle (", "\\rangle \\rfloor \\rceil )", "\\lfloor floor(", "\\lceil ceil(", "√ sqrt",
+    "\\lvert \\rvert \\vert |", "\\ldots \\dots ...", "\\mathrm{e} e", "\\mathrm{i} i", "mph mi/h",
+    ("\\begin{matrix} \\begin{pmatrix} \\begin{bmatrix} \\begin{array}{c} \\begin{array}{cc} "
+     "\\begin{array}{ccc} \\beginpmatrix [["), "∪ \\cup", "∩ \\cap", "∈ \\in", "π \\pi", "θ \\theta",
+    "\\end{matrix} \\end{pmatrix} \\end{bmatrix} \\end{array} \\endpmatrix ]]", "inf infinity oo ∞ \\infty",
+    "\\mathbb{R}- (-\\infty,\\infty)\\setminus", "\\mathbb{R} ℝ (-\\infty,\\infty)", "!= ≠ \\ne",
+    "\\pm* ± \\pm", "£ \\text{pound}", "^\\circ ^{\\circ} \\degree ° \\text{degree}",
+    ("^{th} ^\\text{th} ^{\\text{th}} ^{\\mathrm{th}} ^{st} ^{\\text{st}} ^{\\mathrm{st}} ^{nd} "
+     "^{\\text{nd}} ^{\\mathrm{nd}} ^{rd} ^{\\text{rd}} ^{\\mathrm{rd}} \\text{th}"), "dozen {(12)}",
+    "hundred {(100)}", "thousand {(1000)}", "million {(1000000)}", "billion {(1000000000)}", "** ^",
+    "trillion {(1000000000000)}", "\\sinx sinx \\sin\\!x", "\\cosx cosx \\cos\\!x", "\\tanx tanx \\tan\\!x",
+    "\\cotx cotx \\cot\\!x", "\\lnx lnx \\ln\\!x", "\\logx logx \\log\\!x", "\\backslash ∖ \\setminus",
+    "\\cdot \\times × · ⋅ *", "\\div ÷ per /", "<= ≤ \\le", ">= ≥ \\ge", "< \\lt", "> \\gt",
+    "² ^{2}", "³ ^{3}", "⁴ ^{4}", "⁵ ^{5}", "⁶ ^{6}", "⁷ ^{7}", "⁸ ^{8}", "⁹ ^{9}",
+    "⁰ ^{0}", "¹ ^{1}", "− – -", "\\% % \\text{percent}", "\\$ \\text{dollar}", "€ \\text{euro}"};
+enum { SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS };
 
-// The kinds of tokens. A sign is its own character; a name is its row of NAMES, in this order. Those up to
-// LAST_BARE need no backslash; Greek letters need it only when they have two letters (mu is m times u).
+// The names: each entry is a kind of token, in the order of the enumeration, with | between its spellings.
+// (A sign is its own character as a kind.) Those up to N_INFINITY need no backslash; Greek letters need it
+// only when they have two letters (mu is m times u).
 enum { F_SIN = 256, F_COS, F_TAN, F_ASIN, F_ACOS, F_ATAN, F_LN, F_LOG, F_EXP, F_CSC, F_SEC, F_COT, F_ABS,
        F_FLOOR, F_CEIL, F_GCD, F_LCM, F_MAX, F_MIN, N_SQRT, N_FRAC, N_BINOM, N_SQUARE, N_CUBIC, N_PI, N_E,
-       N_I, N_INFINITY, N_DOZEN, LAST_BARE = N_DOZEN + 5, N_CUP, N_SETMINUS, N_CAP, N_PM, N_MP, N_LT, N_LE,
-       N_GE, N_GT, N_EQ, N_NE, N_IN, N_QUOTIENT, N_QUOTE, N_VARIABLE, N_NUMBER, N_TEXT, N_UNIT };
-static const char* const NAMES[] = {
-    "sin", "cos", "tan", "arcsin asin", "arccos acos", "arctan atan", "ln", "log lg", "exp", "csc", "sec",
-    "cot", "abs", "floor", "ceil", "gcd", "lcm", "max", "min", "sqrt", "frac", "binom", "square sq", "cubic",
-    "pi", "e", "i", "infty infinity inf oo", "dozen", "hundred", "thousand", "million", "billion", "trillion",
-    "cup", "setminus", "cap", "pm", "mp", "lt", "le leq leqslant", "ge geq geqslant", "gt", "=", "ne neq",
-    "in", "//", "text textbf textit textrm mathrm mathsf mathbf mbox hbox operatorname boldsymbol bm",
-    ("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma "
-    "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell")};
-static const Value CONSTANTS[] = {  // from N_PI to LAST_BARE
-    {M_PI, 0x1p-52, 0, 0}, {2.718281828459045235, 0x1p-52, 0, 0}, {_Complex_I, 0, 0, 0}, {INFINITY, 0, 0, 0},
-    {12, 0, 12, 1}, {100, 0, 100, 1}, {1e3, 0, 1000, 1}, {1e6, 0, 1000000, 1}, {1e9, 0, 1000000000, 1},
-    {1e12, 0, 1000000000000, 1}};
+       N_I, N_INFINITY, N_CUP, N_SETMINUS, N_CAP, N_PM, N_MP, N_LT, N_LE, N_GE, N_GT, N_EQ, N_NE, N_IN,
+       N_QUOTIENT, N_QUOTE, N_VARIABLE, N_NUMBER, N_TEXT, N_UNIT };
+static const char NAMES[] =
+    "sin cos tan arcsin|asin arccos|acos arctan|atan ln log|lg exp csc sec cot abs floor ceil gcd lcm max "
+    "min sqrt frac binom square|sq cubic pi e i infty cup setminus cap pm mp lt le|leq|leqslant ge|geq|"
+    "geqslant gt = ne|neq in // text|textbf|textit|textrm|mathrm|mathsf|mathbf|mbox|hbox|operatorname|"
+    "boldsymbol|bm alpha|beta|gamma|delta|epsilon|varepsilon|zeta|eta|theta|vartheta|iota|kappa|lambda|mu|"
+    "nu|xi|rho|sigma|tau|upsilon|phi|varphi|chi|psi|omega|Gamma|Delta|Theta|Lambda|Xi|Sigma|Upsilon|Phi|Psi|"
+    "Omega|ell";
+static const Value CONSTANTS[] = {  // from N_PI to N_INFINITY
+    {M_PI, 0x1p-52, 0, 0}, {2.718281828459045235, 0x1p-52, 0, 0}, {_Complex_I, 0, 0, 0}, {INFINITY, 0, 0, 0}};
 
-// f(2) is no product with these letters. Two small letters are one, and on = o n = n o = no, unless they are
-// a whole item and one of these words.
+// f(2) is no product with these letters, but a function of 2. Two small letters are one: xy is x times y, but
+// then on = o n = n o = no; so it isn't one where the two are a whole item and one of these words.
 static const char FUNCTION_LETTERS[] = "f g h F G H phi varphi psi zeta Phi Psi Gamma";
 static const char SHORT_WORDS[] =
     "no on or is it in if to so do go be by at as am he we me my us up of ok a b c d e";
 
-// The units: the words for each, without the s of the plural. A single letter is a unit only within
-// \text{...} or behind another one. Each word of the last row is a unit of its own: 7 apples are not 7 pears.
-enum { DOLLAR, EURO, POUND, PERCENT, DEGREE };  // the rows with a rule of their own
-static const char* const UNITS[] = {
-    "dollar usd buck", "euro eur", "pound", "percent", "degree deg", "th st nd rd", "unit",
-    "cm centimeter centimetre", "mm millimeter millimetre", "km kilometer kilometre", "m meter metre",
-    "in inch", "ft foot feet", "yd yard", "mi mile", "hour hr h", "min minute", "s sec second", "year yr",
-    "kg kilogram kilo", "g gram", "mg milligram", "oz ounce", "L l liter litre",
-    "ml mL milliliter millilitre", "gallon gal", "quart qt", "pint pt", "rad radian", "C celsius",
-    "F fahrenheit", "person people", "child children kid", "man men", "woman women", "fish", "leaf leaves",
-    "mouse mice", "goose geese", "vertex vertices",
-    ("cent lb ton acre day week month time way point item piece student teacher friend boy girl guest "
-     "customer player member adult worker employee passenger page book word letter card game ticket stamp "
-     "sticker photo picture car truck bus bike bicycle train wheel seat apple orange banana pear tomato "
-     "potato carrot egg cookie cake candy chocolate pizza pie slice meal serving cup bottle can jar bag box "
-     "pack bucket basket tablespoon teaspoon plate pen pencil marker notebook paper sheet shirt dress shoe "
-     "sock hat coat button bead ring balloon marble ball block brick tile shell rock stone stick flower "
-     "rose tree seed plant animal dog cat bird chicken cow horse sheep rabbit coin bill token chair table "
-     "room window door floor house home building step stair trip round goal class school team group set row "
-     "column line segment square circle triangle side edge face angle diagonal digit number integer "
-     "solution answer question problem term factor divisor multiple value root zero prime pair subset "
-     "permutation combination arrangement path route calorie bit byte packet folder cap branch desk kitten "
-     "frog snake bee glass package")};
-enum { NAME_ROWS = sizeof NAMES / sizeof *NAMES, UNIT_ROWS = sizeof UNITS / sizeof *UNITS,
-       SPELLING_ROWS = sizeof SPELLINGS / sizeof *SPELLINGS, MAX_NAMES = 20 };
+// The units, without the s of the plural. A single letter is a unit only within \text{...} or behind another
+// unit: 5 m is 5 times m, 5 km/h is a speed. What is counted is a unit of its own: 7 apples are not 7 pears.
+enum { DOLLAR, EURO, POUND, PERCENT, DEGREE };  // the first ones have rules of their own
+static const char UNITS[] =
+    "dollar|usd|buck euro|eur pound percent degree|deg th|st|nd|rd unit cm|centimeter|centimetre mm|"
+    "millimeter|millimetre km|kilometer|kilometre m|meter|metre in|inch ft|foot|feet yd|yard mi|mile hour|"
+    "hr|h min|minute s|sec|second year|yr kg|kilogram|kilo g|gram mg|milligram oz|ounce L|l|liter|litre ml|"
+    "mL|milliliter|millilitre gallon|gal quart|qt pint|pt rad|radian C|celsius F|fahrenheit person|people "
+    "child|children|kid man|men woman|women fish leaf|leaves mouse|mice goose|geese vertex|vertices cent lb "
+    "ton acre day week month time way point item piece student teacher friend boy girl guest customer "
+    "player member adult worker employee passenger page book word letter card game ticket stamp sticker "
+    "photo picture car truck bus bike bicycle train wheel seat apple orange banana pear tomato potato "
+    "carrot egg cookie cake candy chocolate pizza pie slice meal serving cup bottle can jar bag box pack "
+    "bucket basket tablespoon teaspoon plate pen pencil marker notebook paper sheet shirt dress shoe sock "
+    "hat coat button bead ring balloon marble ball block brick tile shell rock stone stick flower rose tree "
+    "seed plant animal dog cat bird chicken cow horse sheep rabbit coin bill token chair table room window "
+    "door floor house home building step stair trip round goal class school team group set row column line "
+    "segment square circle triangle side edge face angle diagonal digit number integer solution answer "
+    "question problem term factor divisor multiple value root zero prime pair subset permutation "
+    "combination arrangement path route calorie bit byte packet folder cap branch desk kitten frog snake "
+    "bee glass package";
 
 typedef struct {
-    int kind;               // a sign, a row of NAMES, or N_NUMBER and behind
+    int kind;               // a sign, an entry of NAMES, or one of N_NUMBER, N_TEXT, N_UNIT
     const char* text;       // its spelling, length bytes; a known name without its backslash
-    int length, slash;
+    int length, slash;      // does it have one?
     int match;              // of a bracket: how far off its partner is; of a name: how many tokens it has
     int id;                 // which variable or unit it is; of a bracket: its commas minus 1
     Value value;            // of a number
@@ -5025,100 +5012,109 @@ typedef struct {
 // A part of an answer. sign says which of its two values a part with \pm stands for: +1, -1, or 0 = not yet.
 typedef struct { const Token *p, *end; int sign; } Slice;
 
-// Two answers that are being compared. A token of kind 0 stands before and behind each of them.
+// Two answers that are being compared, in one row of tokens. One of kind 0 stands before and behind each.
 typedef struct {
-    int count, open;        // tokens; the innermost open bracket, -1 = none
-    int unmatched, money;   // has a bracket no partner? is $ a currency?
-    int names, imaginary;   // variables; does i appear?
-    int budget, strict;     // work left; 1 = names must not be left out
-    Slice name[MAX_NAMES];  // the variables, in the order of their appearance
+    int count, open, budget;  // how many tokens; the innermost open bracket; how much work may still be done
+    int unmatched, money;     // has a bracket no partner? is $ a currency?
+    int names, imaginary;     // how many variables; does i appear, so that values need not be real?
+    Slice name[MAX_NAMES];    // the variables, in the order of their appearance
     Token token[2 * MAX_TOKENS];
 } Comparison;
 
 static void tokenize(Comparison* c, const char* p, const char* end, int quoted);
+static int fold(int c, int any_case) { return any_case ? lower_case(c) : c; }
 
-// The word of the list, words with a space between them, that is the n letters at text; with n = 0 the one
-// that text begins with, and a command must stand there whole: \left doesn't begin \leftarrow. NULL = none.
-static const char* find_word(const char* list, const char* text, int n, int any_case) {
-    int first = any_case ? lower_case(*text) : *text;
-    for (const char* w = strchr(list, first); w; w = strchr(w + 1, first)) {
+// The word of the list that is the n letters at text; with n = 0 the one that text begins with, and a command
+// must stand there whole: \left doesn't begin \leftarrow. NULL = none. Of a unit capitals don't matter, and s
+// or es makes the plural: cups, boxes.
+static const char* find_word(const char* list, const char* text, int n, int is_unit) {
+    for (const char* w = strchr(list, fold(*text, is_unit)); w; w = strchr(w + 1, fold(*text, is_unit))) {
         int i = 1;
-        if (w > list && w[-1] != ' ') continue;
-        while (w[i] && w[i] != ' ' && w[i] == (any_case ? lower_case(text[i]) : text[i])) i++;
-        int ends = n ? i == n : *w != '\\' || !is_letter(w[i - 1]) || !is_letter(text[i]);
-        if (ends && (!w[i] || w[i] == ' ')) return w;
+        if (w > list && w[-1] != ' ' && w[-1] != '|') continue;
+        while (w[i] && w[i] != ' ' && w[i] == fold(text[i], is_unit)) i++;
+        int plural = is_unit && i > 1 && i >= n - 2 && text[n - 1] == 's';
+        int ends = n ? i == n || plural : *w != '\\' || !is_letter(w[i - 1]) || !is_letter(text[i]);
+        if (ends && (!w[i] || w[i] == ' ' || w[i] == '|')) return w;
     }
     return NULL;
 }
 
-// The kind of the name at word, *n letters. One less, if it is a function that has lost its space: sinx.
-static int look_up(const char* word, int* n) {
-    for (int cut = 0; cut <= (*n > 2 && word[*n - 1] == 'x'); cut++)
-        for (int row = 0; row < (cut ? F_MIN - F_SIN + 1 : NAME_ROWS) && *n > 1; row++) {
-            if (!find_word(NAMES[row], word, *n - cut, 0)) continue;
-            *n -= cut;
-            return F_SIN + row;
-        }
-    return N_TEXT;
+// The number of the entry of NAMES or UNITS that has the n letters at word, -1 = none: 0 for the first one.
+static int find_entry(const char* list, const char* word, int n, int is_unit) {
+    const char* at = find_word(list, word, n, is_unit);
+    int entry = at ? 0 : -1;
+    for (; at && at > list; at--) entry += at[-1] == ' ';
+    return entry;
 }
-
-// The number of the unit at word; -1 = it is none.
-static int find_unit(const char* word, int n, int any_case) {
-    for (int cut = 0; cut <= 2 && (!cut || (cut < n - 1 && word[n - 1] == 's')); cut++)  // cups, boxes
-        for (int row = 0; row < UNIT_ROWS; row++) {
-            const char* at = find_word(UNITS[row], word, n - cut, any_case);
-            if (at) return row < UNIT_ROWS - 1 ? row : row + (int)(at - UNITS[row]);
-        }
-    return -1;
+static int look_up(const char* word, int n) {  // the kind of a name; N_TEXT = it is none
+    int entry = n > 1 ? find_entry(NAMES, word, n, 0) : -1;
+    return entry < 0 ? N_TEXT : F_SIN + entry;
 }
 
 static int is_open(int kind) { return kind == '(' || kind == '[' || kind == '{' || kind == '|'; }
 static int is_close(int kind) { return kind == ')' || kind == ']' || kind == '}'; }
-static int is_plus_minus(int kind) { return kind == '+' || kind == '-' || kind == N_PM || kind == N_MP; }
 static int is_function(int kind) { return kind >= F_SIN && kind <= F_MIN; }
-
-static int is_operand(int kind) {  // may a value end with it?
+static int is_plus_minus(int kind) { return kind == '+' || kind == '-' || kind == N_PM || kind == N_MP; }
+static int is_operand(int kind) {  // may a value end with it? (a number, a name, a closing bracket, !)
     if (kind < F_SIN) return kind && !strchr("+-*/^,([{|", kind);
     return !is_function(kind) && (kind < N_CUP || kind > N_QUOTIENT);
 }
 static int last_kind(const Comparison* c) { return c->token[c->count - 1].kind; }
 
-// A bracket finds its partner here. Until then match says which bracket is open around it. (There is room: no
-// byte of an answer becomes more than two tokens.)
+// Appends a token. A bracket finds its partner here; until then match says which bracket is open around it,
+// and the token in front of the answer is around all. (There is room: no byte becomes more than two tokens.)
 static Token* push(Comparison* c, int kind, const char* text, int length) {
-    Token *k = &c->token[c->count++], *open = c->open < 0 ? NULL : &c->token[c->open];
+    Token *k = &c->token[c->count++], *open = &c->token[c->open];
     *k = (Token){.kind = kind, .text = text, .length = length, .match = c->open, .id = -1};
     if (is_open(kind)) c->open = (int)(k - c->token);
-    if (kind == ',' && open) open->id++;
-    c->unmatched |= is_close(kind) && !open;
-    if (!is_close(kind) || !open) return k;
+    if (kind == ',') open->id++;
+    if (!is_close(kind)) return k;
+    c->unmatched |= !open->kind;
     c->open = open->match;
     open->match = (int)(k - open);
     return k;
 }
 
-// The length of the thousands separator at p, 0 = none. Within brackets a comma separates parts: (100,200).
-static int match_separator(const char* p, int in_brackets) {
-    static const char* const separators[] = {",\\! ", ",\\!", "{,}", "\\,", "\\!", ","};
-    for (int i = 0; i < 6 - in_brackets; i++) {
-        size_t n = strlen(separators[i]);
-        if (!strncmp(p, separators[i], n) && strspn(p + n, "0123456789") == 3) return (int)n;
+// Pushes what is read for the spelling at p, a word of n letters or (n = 0) anything else. Returns its
+// length, 0 = there is none, or it is spelled so already. (Behind the last row of a matrix none begins.)
+static int push_spelling(Comparison* c, const char* p, int n) {
+    for (int row = 0; row < SPELLING_ROWS; row++) {
+        const char* at = find_word(SPELLINGS[row], p, n, 0);
+        if (!at) continue;
+        if (!strchr(at, ' ')) return 0;  // the last of the row
+        const char* to = strrchr(at, ' ') + 1;
+        int length = (int)strcspn(at, " ");
+        int no_row = !strcmp(to, "],[") && !strncmp(p + length + strspn(p + length, " \n"), "\\end", 4);
+        if (!no_row) tokenize(c, to, to + strlen(to), 0);
+        return length;
     }
     return 0;
 }
 
-// Pushes the number at p: 12, 1,000, .5, 1e-3. Returns its length. One with more digits than fit is text:
-// 0.3333333333333333333 is not 1/3, and a double couldn't tell. (The calculator rounds its result anyway.)
+// The length of the thousands separator at p, 0 = none. Within brackets a comma separates parts: (100,200).
+static int match_separator(const char* p, int in_brackets) {
+    const char* at = !*p ? NULL : find_word(",\\! {,} \\, \\! ,", p, 0, 0);
+    size_t n = at ? strcspn(at, " ") : 0;
+    if (n > 1) n += strspn(p + n, " ");
+    return n > (size_t)in_brackets && strspn(p + n, "0123456789") == 3 ? (int)n : 0;
+}
+
+// Pushes the number at p: 12, 1,000, .5, 1e-3; of \frac12 one digit. Returns its length. One with more digits
+// than fit is text: 0.3333333333333333333 is not 1/3, and a double couldn't tell.
 static int push_number(Comparison* c, const char* p) {
     Token* k = push(c, N_NUMBER, p, 0);
     int64_t num = 0, den = 1;
+    const Token* before = k - 1 - (k[-1].kind == N_NUMBER);  // before this argument, or the one before it
+    if (is_close(k[-1].kind) && k[-1].match > 0) before = &c->token[k[-1].match - 1];
+    int root = before->kind == N_SQRT && before->slash;
+    int one_digit = root || before->kind == N_FRAC || before->kind == N_BINOM;
     for (int group = 1, dot = 0; is_digit(*p) || (*p == '.' && !dot && is_digit(p[1])); group++, p++) {
+        if (one_digit && p > k->text) break;
         dot |= *p == '.';
         if (*p == '.') continue;
-        num = times(num, 10);
-        num += num < LARGE ? *p - '0' : 0;
+        num = times(num, 10) + *p - '0';
         den = times(den, dot ? 10 : 1);
-        int separator = dot || group > 3 || !num ? 0 : match_separator(p + 1, c->open >= 0);
+        int separator = dot || group > 3 || !num ? 0 : match_separator(p + 1, c->token[c->open].kind != 0);
         p += separator;
         group = separator ? 0 : group;
     }
@@ -5134,49 +5130,41 @@ static int push_number(Comparison* c, const char* p) {
     return k->length;
 }
 
-// Pushes what the n letters at p, one or two, are by themselves; returns how many it took. Two small letters
-// are a product, unless they are the whole item and a listed word; dx and the segment AB are one name.
-static int push_letters(Comparison* c, const char* p, int n) {
-    int last = last_kind(c), first = !last || last == ',' || is_open(last) || (last >= N_LT && last <= N_IN);
-    int alone = n == 2 && first && (!p[2] || !strchr("+-*/^(|_!'", p[2]));
-    int capitals = (*p <= 'Z') + (n == 2 && p[1] <= 'Z');
-    int word = alone && (capitals == 1 || find_word(SHORT_WORDS, p, 2, 1));
-    if (!word && capitals < 2 && !(n == 2 && *p == 'd' && strchr("xyztuv", p[1]))) n = 1;
-    int constant = n == 1 && p[1] != '_' ? *p == 'e' ? N_E : *p == 'i' ? N_I : 0 : 0;  // e_1 is none
-    push(c, word ? N_TEXT : constant ? constant : N_VARIABLE, p, n);
-    return n;
-}
-
 // Pushes the first token of the n letters at p, bare or (quoted) within \text{...}; returns how many it took.
 // A run of letters is a known name or a unit as a whole, or not at all; else longer runs are words, and so is
 // everything quoted. What could also be something else, as cm, min or m, is a unit only where one may stand:
-// behind another one, or behind a value at the end. "and" and "or" are the comma of a list.
+// behind another one, or behind a value at the end. "and" and "or" are the comma of a list. Two small letters
+// are a product, unless they are the whole item and a listed word; dx and the segment AB are one name.
 static int push_word(Comparison* c, const char* p, int n, int quoted) {
-    int last = last_kind(c), kind = look_up(p, &n), next = p[n + (int)strspn(p + n, " ")];
-    int joins = last && find_word("and or", p, n, 0) && (quoted || (is_space(p[-1]) && is_space(p[n])));
-    int per = !!find_word("per", p, n, 0), mph = !!find_word("mph", p, n, 0);
-    if (joins || per || mph) {
-        const char* to = per ? "/" : mph ? "mi/h" : last == ',' ? "" : ",";
-        tokenize(c, to, to + strlen(to), 1);
-        return n;
-    }
+    int last = last_kind(c), kind = look_up(p, n), next = p[n + (int)strspn(p + n, " ")];
+    int joins = !!find_word("and or", p, n, 0);
+    if (joins && last == ',') return n;
+    if (n > 1 && (!joins || (last && (quoted || is_space(p[-1])))) && push_spelling(c, p, n)) return n;
     int follows = last == N_UNIT || (last == '/' && c->token[c->count - 2].kind == N_UNIT);
     int ends = n > 1 && is_operand(last) && (!next || strchr(",.^/)}", next));
-    int certain = kind > LAST_BARE && (quoted || n > 2);
-    int unit = certain || ends || follows ? find_unit(p, n, n > 2) : -1;
-    if (unit < 0 && kind > LAST_BARE && n < 3 && !quoted) return push_letters(c, p, n);
-    if (kind > LAST_BARE && (kind != N_VARIABLE || quoted)) kind = N_TEXT;
-    push(c, unit < 0 ? kind : N_UNIT, p, n)->id = unit;
+    int bare = kind <= N_INFINITY, certain = !bare && (quoted || n > 2);
+    int unit = certain || ends || follows ? find_entry(UNITS, p, n, n > 2) : -1;
+    if (unit >= 0) kind = N_UNIT;
+    else if (certain && (quoted || kind != N_VARIABLE)) kind = N_TEXT;
+    else if (!certain && !bare) {
+        int first = !last || last == ',' || is_open(last) || (last >= N_LT && last <= N_IN);
+        int alone = n == 2 && first && (!p[2] || !strchr("+-*/^(|_!'", p[2]));
+        int capitals = (*p <= 'Z') + (n == 2 && p[1] <= 'Z');
+        int word = alone && (capitals == 1 || find_word(SHORT_WORDS, p, 2, 1));
+        if (!word && capitals < 2 && !(n == 2 && *p == 'd' && strchr("xyztuv", p[1]))) n = 1;
+        int constant = n == 1 && p[1] != '_' ? *p == 'e' ? N_E : *p == 'i' ? N_I : 0 : 0;  // e_1 is none
+        kind = word ? N_TEXT : constant ? constant : N_VARIABLE;
+    }
+    push(c, kind, p, n)->id = unit;
     return n;
 }
 
 // Pushes the command at p, \pi or \text{...}; an unknown one is text, with its backslash. Returns its length.
-// (\mboxcm has lost its braces, and \cotx its space.)
 static int push_command(Comparison* c, const char* p, const char* end) {
     int n = 0;
     while (is_letter(p[n + 1])) n++;
-    int kind = find_word("inf oo", p + 1, n, 0) ? N_TEXT : look_up(p + 1, &n);  // \inf is the infimum
-    if (kind == N_TEXT && !strncmp(p, "\\mbox", 5)) return 5;
+    int kind = look_up(p + 1, n);
+    if (kind == N_TEXT && !strncmp(p, "\\mbox", 5)) return 5;  // \mboxcm has lost its braces
     const char* open = p + n + 1 + strspn(p + n + 1, " ");
     if (find_word("mathbf boldsymbol bm", p + 1, n, 0) && !is_digit(open[1])) kind = N_TEXT;  // a vector
     const char* close = kind == N_QUOTE && *open == '{' ? find_closing_brace(open, end) : NULL;
@@ -5186,19 +5174,8 @@ static int push_command(Comparison* c, const char* p, const char* end) {
     return close ? (int)(close + 1 - p) : n + 1;
 }
 
-// What is read for the spelling at p: its length, 0 = there is none.
-static int find_spelling(const char** to, const char* p) {
-    for (int row = 0; row < SPELLING_ROWS; row++) {
-        const char* from = find_word(SPELLINGS[row][1], p, 0, 0);
-        *to = SPELLINGS[row][0];
-        if (from) return (int)strcspn(from, " ");
-    }
-    return 0;
-}
-
-// Pushes the tokens of [p, end), which lies in a text that ends in 0.
+// Pushes the tokens of [p, end), a part of a text that ends in 0. What isn't understood remains as a sign.
 static void tokenize(Comparison* c, const char* p, const char* end, int quoted) {
-    const char* to;
     for (int n; p < end; p += n) {
         int last = last_kind(c);
         for (n = 0; p + n < end && is_letter(p[n]);) n++;
@@ -5206,9 +5183,7 @@ static void tokenize(Comparison* c, const char* p, const char* end, int quoted) 
         else if (n) n = push_word(c, p, n, quoted);
         else if (is_digit(*p) || (*p == '.' && is_digit(p[1]))) n = push_number(c, p);
         else if (!strchr(" +-/=()[]{},._|", *p) &&  // these begin none
-                 (last == N_NUMBER || strncmp(p, "^{", 2) || p[2] == '\\') && (n = find_spelling(&to, p))) {
-            int last_row = !strcmp(to, "],[") && !strncmp(p + n + strspn(p + n, " \n"), "\\end", 4);
-            if (!last_row) tokenize(c, to, to + strlen(to), 0);
+                 (last == N_NUMBER || strncmp(p, "^{", 2) || p[2] == '\\') && (n = push_spelling(c, p, 0))) {
         } else if (*p == '\\' && is_letter(p[1])) n = push_command(c, p, end);
         else if (*p == '_' && (is_letter(p[1]) || is_digit(p[1]))) {  // 52_8 is 52_{8}, x_n is x_{n}
             for (n = 2; is_digit(p[1]) && is_digit(p[n]);) n++;
@@ -5219,7 +5194,7 @@ static void tokenize(Comparison* c, const char* p, const char* end, int quoted) 
         } else {
             int skip = is_space(*p) || *p == '$' || (*p == '\\' && p[1] == ' ');
             skip |= *p == '.' && (last == N_UNIT || last == N_SQUARE);  // sq. ft
-            int closes = *p == '|' && is_operand(last) && c->open >= 0 && c->token[c->open].kind == '|';
+            int closes = *p == '|' && is_operand(last) && c->token[c->open].kind == '|';
             n = *p == '/' && p[1] == '/' ? 2 : 1;  // 7//2 is 3
             int kind = n == 2 ? N_QUOTIENT : closes ? ')' : *p == '=' ? N_EQ : (unsigned char)*p;
             if (*p == '$' && c->money) push_word(c, "dollar", 6, 1);
@@ -5228,33 +5203,29 @@ static void tokenize(Comparison* c, const char* p, const char* end, int quoted) 
     }
 }
 
-// Appends the tokens of an answer.
-static Slice read_answer(Comparison* c, const char* answer) {
+static Slice read_answer(Comparison* c, const char* answer) {  // appends its tokens to those that are there
     int dollars = 0, first = c->count + 1;
     for (const char* p = answer; *p; p++) dollars += *p == '$' && (p == answer || p[-1] != '\\');
     c->money = dollars % 2;  // a pair of $ is LaTeX's
-    c->open = -1;
+    c->open = c->count;
     push(c, 0, "", 0);
     tokenize(c, answer, answer + strlen(answer), 0);
-    if (last_kind(c) == '.') c->count--;  // the full stop of the sentence
-    c->unmatched |= c->open >= 0;
+    if (last_kind(c) == '.') c->count--;  // the full stop of the sentence that the answer was
+    c->unmatched |= c->open != first - 1;
     push(c, 0, "", 0);
     return (Slice){c->token + first, c->token + c->count - 1, 0};
 }
 
-// Numbers are the same by value. Capitals don't matter in words of three letters or more (in what may be
-// names, AB and r, they do), in the short ones that are listed, nor in a choice, \text{(c)}.
+// Numbers are the same by value, names by kind, words by letters. Capitals don't matter in words of three
+// letters or more (in what may be names, AB and r, they do), in the short ones that are listed, nor in (c).
 static int same_token(const Token* a, const Token* b) {
-    int words = a->kind >= N_TEXT && b->kind >= N_TEXT;
     if (a->kind == N_NUMBER && b->kind == N_NUMBER) return compare_values(a->value, b->value) == 1;
     if (a->kind == b->kind && a->kind < N_VARIABLE) return 1;
-    if (a->length != b->length) return 0;
-    int any_case = words && (a->length > 2 || find_word(SHORT_WORDS, a->text, a->length, 1));
-    for (int i = 0; i < a->length; i++) {
-        int x = a->text[i], y = b->text[i];
-        if (x != y && (!any_case || lower_case(x) != lower_case(y))) return 0;
-    }
-    return 1;
+    int any_case = a->kind >= N_TEXT && b->kind >= N_TEXT &&
+                   (a->length > 2 || find_word(SHORT_WORDS, a->text, a->length, 1));
+    int i = 0;
+    while (i < a->length && fold(a->text[i], any_case) == fold(b->text[i], any_case)) i++;
+    return i == a->length && i == b->length;
 }
 
 // (A text with \pm equals its twin of the other sign here. That is right: both lists contain both.)
@@ -5279,21 +5250,18 @@ enum { EQUATION, SUM, PRODUCT, ARGUMENT, POWER, EXPONENT };  // from the weakest
 typedef struct {
     const Token *p, *end;    // what is still to be read
     int point, sign, units;  // which evaluation point; +1 or -1 for \pm; does the unit count?
-    int nesting, arguments;  // levels; those of functions
-    int ended, failed;       // a unit was read; this is no expression
+    int nesting, arguments;  // levels of parse; arguments of functions that we are in
+    int ended, failed;       // a unit was read, so that only units may follow; this is no expression
 } Parser;
 
 static Value parse(Parser* s, int level);
 static Value parse_primary(Parser* s);
-
 static int peek(const Parser* s) { return s->p < s->end && !s->failed ? s->p->kind : 0; }
-
 static int accept(Parser* s, int kind) {
     if (peek(s) != kind) return 0;
     s->p++;
     return 1;
 }
-
 static Value fail_parse(Parser* s) {
     s->failed = 1;
     return NO_VALUE;
@@ -5310,8 +5278,8 @@ static Value apply_function(int function, Value a) {
     if (function == F_CSC) return divide(whole(1), apply_function(F_SIN, a));
     if (function == F_SEC) return divide(whole(1), apply_function(F_COS, a));
     if (function == F_FLOOR && a.den) return whole(a.num / a.den - (a.num % a.den < 0));  // C rounds toward 0
-    if (function == F_FLOOR && (!is_real(a) || !(size < 1e9))) return NO_VALUE;
-    if (function == F_FLOOR) return whole((int64_t)floor(creal(a.z) + 9 * a.error));  // 2.999999999 is 3
+    if (function == F_FLOOR)  // 2.999999999 is 3
+        return is_real(a) && size < 1e9 ? whole((int64_t)floor(creal(a.z) + 9 * a.error)) : NO_VALUE;
     if ((function == F_LN || function == F_LOG) && size <= a.error) return NO_VALUE;
     double complex z = is_real(a) ? of_real[function - F_SIN](creal(a.z)) : NAN;
     if (isnan(creal(z))) z = of_complex[function - F_SIN](a.z);  // as of ln(-1)
@@ -5340,7 +5308,7 @@ static Value combine(int function, Value a, Value b) {
     return whole(function == F_GCD ? common : times(llabs(a.num), llabs(b.num) / common));
 }
 
-// ( sum ), and the same with { } and [ ]; |sum|. Functions of several arguments combine them, \max(1, 2, 3).
+// ( sum ), and the same with { } and [ ]; |sum|. Functions of several arguments combine them: \max(1, 2, 3).
 static Value parse_group(Parser* s, int function) {
     int open = s->p++->kind, close = open == '[' ? ']' : open == '{' ? '}' : ')', ended = s->ended;
     Value value = parse(s, SUM);
@@ -5349,31 +5317,15 @@ static Value parse_group(Parser* s, int function) {
     return open == '|' ? apply_function(F_ABS, value) : value;
 }
 
-// What \frac, \sqrt or \log_ takes: a group, one digit, or one name with what belongs to it.
-static Value parse_argument(Parser* s) {
-    accept(s, '*');  // \frac*sqrt(3)3 is \frac{\sqrt{3}}{3} without its braces, and nothing else
-    return peek(s) == N_NUMBER && s->p->length > 1 ? fail_parse(s) : parse_primary(s);
-}
-
-// The two arguments of \frac or \binom; \frac12 is one half.
-static Value parse_pair(Parser* s, int command) {
-    int together = peek(s) == N_NUMBER && s->p->length == 2 && s->p->value.den == 1;
-    int64_t digits = together ? s->p++->value.num : 0;
-    Value above = together ? whole(digits / 10) : parse_argument(s);
-    return combine(command, above, together ? whole(digits % 10) : parse_argument(s));
-}
-
 // A fraction right behind a whole number makes a mixed number: 3\frac{1}{2} and 3 1/2 are 3.5. Only a proper
 // one of two numbers does: 3\frac{x}{2} is a product, and 1\frac{3}{2} could be a product or a slip.
 static Value parse_number(Parser* s) {
-    Value first = s->p++->value, part = first;
+    Value first = s->p++->value;
     int before = s->p[-2].kind, in = is_operand(before) ? before != N_UNIT : before == '^' || before == '/';
     if (in || first.den != 1 || (peek(s) != N_FRAC && peek(s) != N_NUMBER)) return first;
     Parser ahead = *s;
-    if (accept(&ahead, N_FRAC)) part = parse_pair(&ahead, N_FRAC);
-    else if (accept(&ahead, N_NUMBER) && accept(&ahead, '/'))
-        part = divide(s->p->value, parse_primary(&ahead));
-    else return first;
+    Value part = parse_primary(&ahead);
+    if (peek(s) == N_NUMBER) part = accept(&ahead, '/') ? divide(part, parse_primary(&ahead)) : NO_VALUE;
     if (!part.den || ahead.p - s->p > 7) return first;  // \frac { 1 } { 2 }
     if (ahead.failed || part.num <= 0 || part.num >= part.den) return fail_parse(s);
     s->p = ahead.p;
@@ -5384,8 +5336,7 @@ static Value parse_number(Parser* s) {
 // and it must tell x from |x|, and 3-x from |x-3|. So the five bits of the point, turned round by j places,
 // are the sign and one of 16 sizes: every variable takes each size with either sign, and the first five
 // have all their combinations of signs. From the sixth variable on the bits are sums of bits of the point.
-// (A little noise makes coincidences unlikely; some values are whole numbers, since ceil(x) is floor(x) + 1
-// at all others.)
+// (Noise makes coincidences unlikely; some values are whole, since ceil(x) is floor(x) + 1 at all others.)
 static double variable_value(int j, int point) {
     static const double sizes[] = {1.7, 0.04, 0.2, 0.4, 0.7, 1.1, 2.6, 4, 6, 9, 14, 22, 50, 150, 1000, 20000};
     unsigned bits = (unsigned)point;
@@ -5397,27 +5348,26 @@ static double variable_value(int j, int point) {
     return bits & 1 ? -size : size;
 }
 
-// A unit stands at the end, behind a value or another unit; a currency in front: $5. Degrees in the argument
-// of a function are a number; a unit anywhere else makes the answer plain text.
+// A unit stands at the end, behind a value or another unit, 5 m/s; a currency in front: $5. Degrees in the
+// argument of a function are a number, sin 30^\circ = 1/2; a unit anywhere else makes the answer plain text.
 static Value parse_unit(Parser* s) {
     const Token* k = s->p++;
-    Rng rng = {(uint64_t)k->id};
     int behind = is_operand(k[-1].kind) || (k[-1].kind == '/' && k[-2].kind == N_UNIT);
     int currency = !behind && s->nesting == 1 && k->id <= POUND;
     if (behind && s->arguments && k->id == DEGREE) return inexact(M_PI / 180, 0);
     if ((!behind && !currency) || s->arguments) return fail_parse(s);
     s->ended = !currency;
-    Value value = k->id == PERCENT ? make_value(0, 0, 1, 100) : inexact(1 + random_uniform(&rng), 0);
-    if (!s->units) value = whole(1);
+    Value value = s->units ? inexact(1 + (double)mix_u64((uint64_t)k->id + 1) * 0x1p-64, 0) : whole(1);
+    if (s->units && k->id == PERCENT) value = divide(whole(1), whole(100));
     return currency ? multiply(value, parse(s, POWER)) : value;
 }
 
-// sin(x), \sin 2x, \sin^2 x, \sin^{-1} x, \log_{2} 8. A log without a base has base 10.
+// sin(x), \sin 2x, \sin^2 x, \sin^{-1} x (the arcsine), \log_{2} 8. A log without a base has base 10.
 static Value parse_function(Parser* s) {
     Value base = whole(10), exponent = whole(1);
     int function = s->p++->kind, several = function >= F_GCD;
     if (function == F_LOG && accept(s, '_')) base = parse_primary(s);
-    if (accept(s, '^')) exponent = parse_argument(s);
+    if (accept(s, '^')) exponent = parse_primary(s);
     int inverse = exponent.den == 1 && exponent.num == -1 && function <= F_TAN;  // \sin^{-1} is the arcsine
     if ((several && !is_open(peek(s))) || (exponent.num == -1 && !inverse)) return fail_parse(s);
     s->arguments++;
@@ -5437,21 +5387,28 @@ static Value parse_primary(Parser* s) {
     if (is_open(kind)) return parse_group(s, 0);
     if (is_function(kind)) return parse_function(s);
     s->p++;
-    if (kind >= N_PI && kind <= LAST_BARE) return CONSTANTS[kind - N_PI];
-    if (kind == N_FRAC || kind == N_BINOM) return parse_pair(s, kind);
+    if (kind >= N_PI && kind <= N_INFINITY) return CONSTANTS[kind - N_PI];
+    if (kind == N_FRAC || kind == N_BINOM) {
+        Value above = parse_primary(s);
+        return combine(kind, above, parse_primary(s));
+    }
     if (unit) return raise_power(parse_primary(s), whole(kind == N_CUBIC ? 3 : 2));  // square inches
     if (kind == N_SQRT) {  // \sqrt2, \sqrt[3]{2}, sqrt 12. (\sqrt12 is the root of 1 and a 2: text.)
         Value index = peek(s) == '[' ? parse_group(s, 0) : whole(2);
-        return raise_power(k->slash ? parse_argument(s) : parse_primary(s), divide(whole(1), index));
+        return raise_power(parse_primary(s), divide(whole(1), index));
     }
     if (kind != N_VARIABLE || k->id < 0 || s->end - k < k->match) return fail_parse(s);
     s->p = k + k->match;
     return inexact(variable_value(k->id, s->point), 0);
 }
 
-// A primary with its signs, factorials and exponent. LaTeX has no second exponent behind one in braces.
-static Value parse_power(Parser* s, int level) {
+// Reads a power, and behind it operators of this strength and stronger ones. A sign is read with the term
+// behind it: a - b is a plus -b. LaTeX has no second exponent behind one in braces: x^{2}^3 is no expression.
+// A factor may begin without a sign of multiplication, 2x, but never with a digit: x2 has two readings. A
+// function without parentheses, \sin 2x, applies to what stands before the next function or unit.
+static Value parse(Parser* s, int level) {
     int sign = 1;
+    if (++s->nesting > MAX_NESTING) return fail_parse(s);
     for (; is_plus_minus(peek(s)); s->p++)
         sign *= peek(s) == '-' ? -1 : peek(s) == N_PM ? s->sign : peek(s) == N_MP ? -s->sign : 1;
     const Token* start = s->p;
@@ -5464,21 +5421,12 @@ static Value parse_power(Parser* s, int level) {
     if (accept(s, '^')) {
         if (level == EXPONENT && start->kind == '{') return fail_parse(s);
         value = raise_power(value, parse(s, EXPONENT));
-        int call = peek(s) == '(' && start->kind == N_VARIABLE;  // f^{-1}(2)
-        if (call && find_word(FUNCTION_LETTERS, start->text, start->length, 0)) return fail_parse(s);
+        int letter = !!find_word(FUNCTION_LETTERS, start->text, start->length, 0);
+        if (letter && peek(s) == '(') return fail_parse(s);  // f^{-1}(2)
     }
-    return sign < 0 ? negate(value) : value;
-}
-
-// Reads operators of this strength and stronger ones. A sign is read with the term behind it, so that a - b
-// is a plus -b. A factor may begin without a sign of multiplication, but never with a digit: \frac919 and x2
-// have two readings. A function without parentheses, \sin 2x, applies to what stands before the next function
-// or unit.
-static Value parse(Parser* s, int level) {
-    if (++s->nesting > MAX_NESTING) return fail_parse(s);
-    Value value = parse_power(s, level);
+    if (sign < 0) value = negate(value);
     for (int kind = peek(s); kind; kind = peek(s)) {
-        int factor = kind == N_VARIABLE || kind == N_UNIT || (kind >= F_SIN && kind <= LAST_BARE);
+        int factor = kind == N_VARIABLE || kind == N_UNIT || (kind >= F_SIN && kind <= N_INFINITY);
         int limit = is_function(kind) || (kind == N_UNIT && s->p->id != DEGREE) ? ARGUMENT : POWER;
         factor = (factor || (kind == '{' ? s->p[1].kind != N_NUMBER : is_open(kind))) && level < limit;
         if (level <= SUM && is_plus_minus(kind)) {  // a number hides no smaller one: 2^{100} - 1 has no value
@@ -5505,7 +5453,7 @@ static int evaluate(Value* value, Slice text, int level, int point, int units) {
     return isfinite(value->error) && has_value(*value);
 }
 
-// The first token of a kind from first to last, NULL = none: outside of brackets, or anywhere but in sets.
+// The first token of a kind from first to last, NULL = none: outside of brackets, or (anywhere) but in sets.
 static const Token* find_token(Slice s, int first, int last, int anywhere) {
     for (const Token* k = s.p; k < s.end; k++) {
         if (k->kind >= first && k->kind <= last) return k;
@@ -5514,18 +5462,16 @@ static const Token* find_token(Slice s, int first, int last, int anywhere) {
     return NULL;
 }
 
-// Are f and g the same at all points? As expressions f = g must hold. Two equations f = 0 and g = 0 are the
-// same when f is a constant times g, that is when the quotient is the same at all points; written
-// f(0) g(p) = f(p) g(0) it needs no division. Numbers need only one point. Points without a value don't
-// count, nor, unless the answers name i, a difference where neither is real, as sqrt(x^3) and x sqrt(x) at
-// -2: variables are real.
+// Are a and b the same at all points? As expressions f = g must hold. Two equations f = 0 and g = 0 are the
+// same when f is a constant times g, that is f(0) g(p) = f(p) g(0) at all points p. Numbers need only one
+// point. Points without a value don't count, nor, unless the answers name i, a difference where neither is
+// real, as sqrt(x^3) and x sqrt(x) at -2: variables are real.
 static int same_at_all_points(Slice a, Slice b, int level, int units, const Comparison* c) {
     Value f, g, f0 = whole(1), g0 = f0;
     int compared = 0, equations = level == EQUATION, points = c->names ? EVALUATION_POINTS : 1;
     for (int point = 0; point < points; point++) {
-        int has_f = evaluate(&f, a, level, point, units);
-        int has_g = has_f < 0 ? -1 : evaluate(&g, b, level, point, units);
-        if (has_g < 0) return 0;
+        int has_f = evaluate(&f, a, level, point, units), has_g = evaluate(&g, b, level, point, units);
+        if (has_f < 0 || has_g < 0) return 0;
         if (!has_f || !has_g || (equations && is_zero(f) && is_zero(g))) continue;  // 0 = 0 says nothing
         if (equations && compared == 0) {  // the first point at which both have a value
             if (is_zero(f) || is_zero(g)) return 0;
@@ -5548,36 +5494,29 @@ static int same_at_all_points(Slice a, Slice b, int level, int units, const Comp
  *     3, 5   x = 1 \text{ or } x = 2      a list, the parts in any order; \pm makes two of one
  *     \{3, 5\}                            a set: each part of one has a partner in the other
  *     (0,1) \cup [2,3], \cap              in any order
- *     (3,5)   [[1,2],[3,4]]               tuples, intervals, matrices: in order, with the same brackets
- *     A \setminus B                       in order
+ *     (3,5)   [[1,2],[3,4]]               in order, with the same brackets; A \setminus B is in order, too
  *     x > 3   0 < x \le 5                 an inequality for a name is the interval (3,oo) or (0,5]
  *     2x < y + 1 \le 7                    other relations: in order, written so that they rise
  *     2\pi + 1                            no parts: an expression or words
- *
  * Besides, two equations are the same when they are at all points. What fits no rule is unequal.
  */
 typedef struct {
-    Slice equation;          // all of it, if it has the form left = right
     Slice name;              // what a value is given to: x of x = 5, x of x > 3, S of S = \{1,2\}
-    int relation;            // and how: = or \in
+    int relation;            // and how: = or \in; another equation has = too
     int open, close;         // the shape: two brackets, or what stands between the parts; 0 = an expression
-    int parts;               // 0 = too many
+    int parts;               // how many; 0 = too many, or of two kinds, as in A \cup B \cap C: unequal
     Slice part[MAX_ITEMS + 1];   // one more: \pm makes two of the last
 } Item;
 
-static int is_bracketed(Slice s) {  // is all of s one bracket, which closes at its very end?
-    return s.end - s.p > 2 && is_open(s.p->kind) && s.p->kind != '|' && s.p + s.p->match == s.end - 1;
+// Is all of s in one bracket? 0 = no, 1 = it only groups, (5), 2 = its parts count: (1,2), {1,2}, [[1,2]].
+static int find_bracket(Slice s) {
+    if (s.end - s.p < 3 || !is_open(s.p->kind) || s.p->kind == '|' || s.p + s.p->match != s.end - 1) return 0;
+    return s.p->id >= 0 || (s.p->kind == '[' && s.p[1].kind == '[') ? 2 : 1;
 }
-
-static int is_tuple(Slice s) {  // (1,2), {1,2}, [[1,2]]
-    return is_bracketed(s) && (s.p->id >= 0 || (s.p->kind == '[' && s.p[1].kind == '['));
-}
-
 static Slice inside(Slice s) { return (Slice){s.p + 1, s.end - 1, s.sign}; }
-
-static Slice peel(Slice s) {  // (5) is 5, and a matrix in brackets is a matrix
-    while (is_bracketed(s) &&
-           (s.p->kind == '[' ? s.p[1].kind == '[' && s.p[2].kind == '[' : !is_tuple(s) && s.p[1].kind != '{'))
+static Slice peel(Slice s) {  // takes off what only groups: (5) is 5, and a matrix in brackets is a matrix
+    while (find_bracket(s) && (s.p->kind == '[' ? s.p[1].kind == '[' && s.p[2].kind == '['
+                                                : find_bracket(s) == 1 && s.p[1].kind != '{'))
         s = inside(s);
     return s;
 }
@@ -5594,7 +5533,7 @@ static void find_names(Comparison* c) {
         if (end->kind == '_' && end[1].kind == '{') end += end[1].match + 2;
         int call = end->kind == '(', letter = !!find_word(FUNCTION_LETTERS, k->text, k->length, 0);
         for (const Token* p = end + 2; call && !letter && p < end + end->match; p++)
-            call = !is_plus_minus(p->kind);  // (a sign in front makes no sum)
+            call = !is_plus_minus(p->kind);  // x(y+1) is a product, but a sign in front makes no sum: f(-1)
         Slice name = {k, call ? end + end->match + 1 : end, 0};
         int j = 0;
         while (j < c->names && !same_text(c->name[j], name)) j++;
@@ -5608,18 +5547,18 @@ static void find_names(Comparison* c) {
 
 // Is s a name that a value may be given to: x, x_{1}, \theta, f(x), \text{Area}, (p,q)? Not xy, not \sin(x).
 static int is_name(Slice s) {
-    int tuple = is_tuple(s) && s.p->kind == '(';
     if (s.p >= s.end) return 0;
     if (s.p->kind >= N_TEXT) return s.end - s.p == 1 && *s.p->text != '\\';
-    if (!tuple) return s.p->kind == N_VARIABLE && s.p->match == s.end - s.p;
-    for (const Token* k = s.p + 1; k < s.end - 1; k += k->kind == ',' ? 1 : k->match)
-        if (k->kind != ',' && k->kind != N_VARIABLE) return 0;
-    return 1;
+    if (s.p->kind == N_VARIABLE) return s.p->match == s.end - s.p;
+    int names = find_bracket(s) == 2 && s.p->kind == '(';
+    for (const Token* k = s.p + 1; names && k < s.end - 1; k += k->kind == ',' ? 1 : k->match)
+        names = k->kind == ',' || k->kind == N_VARIABLE;
+    return names;
 }
 
-// Cuts s at the tokens from first to last; kind[i] becomes the one behind part i, 0 behind the last. An item
-// with \pm counts as two, one for each sign. Returns how many, 0 = too many.
-static int split(Slice* part, int* kind, Slice s, int first, int last) {
+// Cuts s at the tokens from first to last outside of brackets; each stands right behind its part. An item
+// with \pm counts as two, one for each sign. Returns how many parts, 0 = too many, or an item with two \pm.
+static int split(Slice* part, Slice s, int first, int last) {
     const Token* cut;
     int n = 0;
     do {
@@ -5627,92 +5566,65 @@ static int split(Slice* part, int* kind, Slice s, int first, int last) {
         Slice item = {s.p, cut ? cut : s.end, s.sign};
         const Token* sign = s.sign ? NULL : find_token(item, N_PM, N_MP, 1);  // two signs: four values
         if (sign && find_token((Slice){sign + 1, item.end, 0}, sign->kind, sign->kind, 1)) return 0;
-        if (sign) {
-            item.sign = -1;
-            part[n++] = item;
-            item.sign = 1;
-        }
-        kind[n] = cut ? cut->kind : 0;
-        part[n++] = item;
+        if (sign) part[n++] = (Slice){item.p, item.end, -1};
+        part[n++] = (Slice){item.p, item.end, sign ? 1 : s.sign};
         s.p = cut ? cut + 1 : s.end;
     } while (cut && n < MAX_ITEMS);
     return cut ? 0 : n;
 }
 
-// Reads the relations of s into r, at most two. Returns what is still to be read, the value in x = value;
-// else an empty slice, because the shape is known.
+// Reads the relations of s into r, at most two. Returns what is still to be read, the value in x = value, or
+// an empty slice when the shape is known: an inequality for a name becomes an interval, other ones stay.
 static Slice read_relations(Item* r, Slice s) {
     static const Token infinity[2] = {{.kind = '-', .text = "-"}, {.kind = N_INFINITY, .text = "oo"}};
-    const Slice low = {infinity, infinity + 2, 0}, high = {infinity + 1, infinity + 2, 0}, none = {0};
     Slice side[MAX_ITEMS + 1], *part = r->part;
-    int kind[MAX_ITEMS + 1], n = split(side, kind, s, N_LT, N_IN);
-    int falls = n > 1 && (kind[0] == N_GT || kind[0] == N_GE);
-    int second = n < 3 ? 0 : falls ? N_LT + N_GT - kind[0] : kind[1];
-    int first = falls ? N_LT + N_GT - kind[n - 2] : kind[0];  // > becomes <, and >= <=: all rise
-    for (int i = 0; i < n; i++) part[i] = side[falls ? n - 1 - i : i];
-    if (n == 2 && first == N_EQ) r->equation = s;
-    r->open = first;
-    r->close = second;
+    int n = split(side, s, N_LT, N_IN);
     r->parts = n > 3 ? 0 : n;
-    int at = n == 3 || !is_name(part[0]);  // the part that may be a name
+    int first = side[0].end->kind, second = n == 3 ? side[1].end->kind : 0;
+    int falls = first == N_GT || first == N_GE;
+    for (int i = 0; i < n; i++) part[i] = side[falls ? n - 1 - i : i];
+    r->open = !falls ? first : N_LT + N_GT - (second ? second : first);  // > becomes <, and >= <=: all rise
+    r->close = !falls || !second ? second : N_LT + N_GT - first;
+    int at = n == 3 || !is_name(part[0]);  // the part that may be a name: x of x < 5, 5 > x, 3 < x < 5
     int value = n == 2 && (first == N_EQ || (first == N_IN && !at));
-    int interval = first <= N_LE && second <= N_LE;
-    if (!r->parts || !is_name(part[at]) || (!value && !interval)) return none;
+    int interval = r->open <= N_LE && r->close <= N_LE;
+    r->relation = interval ? N_IN : n == 2 ? first : 0;
+    if (!r->parts || !is_name(part[at]) || (!value && !interval)) return (Slice){0};
     r->name = part[at];
-    r->relation = interval ? N_IN : first;
     if (value) return part[!at];
-    part[1] = n == 3 ? part[2] : at ? high : part[1];
-    part[0] = at ? part[0] : low;
-    r->open = at && first == N_LE ? '[' : '(';
-    r->close = (at ? second : first) == N_LE ? ']' : ')';
+    part[at] = n == 3 ? part[2] : (Slice){infinity + at, infinity + 2, 0};  // -oo below, or oo above
+    r->close = (at ? r->close : r->open) == N_LE ? ']' : ')';
+    r->open = at && r->open == N_LE ? '[' : '(';
     r->parts = 2;
-    return none;
+    return (Slice){0};
 }
 
 static void read_item(Item* r, Slice s) {
-    int kind[MAX_ITEMS + 1];
-    r->equation = r->name = (Slice){0};
-    r->open = r->close = ',';
-    r->parts = split(r->part, kind, peel(s), ',', ',');
+    s = peel(s);
+    *r = (Item){.open = ',', .close = ','};
+    r->parts = split(r->part, s, ',', ',');
     if (r->parts != 1) return;
-    s = r->part[0];
     if (find_token(s, N_LT, N_IN, 0)) s = peel(read_relations(r, s));
     if (!s.p) return;
     const Token* operator = find_token(s, N_CUP, N_CAP, 0);
-    int tuple = !operator && is_tuple(s), separator = operator ? operator->kind : ',';
+    int tuple = !operator && find_bracket(s) == 2, separator = operator ? operator->kind : ',';
     int mix = operator && (find_token(s, N_CUP, separator - 1, 0) || find_token(s, separator + 1, N_CAP, 0));
     r->open = operator ? separator : tuple ? s.p->kind : 0;
     r->close = operator ? separator : tuple ? s.end[-1].kind : 0;
-    r->parts = mix ? 0 : split(r->part, kind, tuple ? inside(s) : s, separator, separator);
+    r->parts = mix ? 0 : split(r->part, tuple ? inside(s) : s, separator, separator);
 }
 
 // Two items without parts. A unit that only one side names may be left out (90 for 90^\circ), two different
 // ones never agree. As percent is 1/100 where units count, 50\% is 50 and 1/2: people write both when asked
 // for percent. So equality is not transitive here: 50 is not 1/2.
 static int compare_expressions(Slice a, Slice b, const Comparison* c) {
-    if (a.p == a.end || b.p == b.end) return 0;
-    if (same_text(a, b)) return 1;
+    if (same_text(a, b)) return a.p < a.end;
     int units = (find_token(a, N_UNIT, N_UNIT, 1) != NULL) + (find_token(b, N_UNIT, N_UNIT, 1) != NULL);
     int same = same_at_all_points(a, b, SUM, 0, c);
-    if (!units || (units == 1 && same) || (units == 2 && !same)) return same;
-    return same_at_all_points(a, b, SUM, 1, c);
+    return !units || same == (units == 1) ? same : same_at_all_points(a, b, SUM, 1, c);
 }
 
-static int compare_item(Slice a, Slice b, Comparison* c);
-
-// Does each part of x find a partner in y: the one in its place, or any that is still free? In a set the same
-// one may serve twice.
-static int find_partners(const Item* x, const Item* y, int ordered, Comparison* c) {
-    int used[MAX_ITEMS + 1] = {0};
-    for (int i = 0; i < x->parts; i++) {
-        int j = ordered ? i : 0, end = ordered && i < y->parts ? i + 1 : y->parts;
-        while (j < end && ((used[j] && x->open != '{') || !compare_item(x->part[i], y->part[j], c))) j++;
-        if (j >= end) return 0;
-        used[j] = 1;
-    }
-    return 1;
-}
-
+static int compare_item(Slice a, Slice b, int strict, Comparison* c);  // strict: no name may be left out
 // Have the parts of a list names, as in x=2, y=3? 0 = none, 1 = there is one name (x = 2 or 3), 2 = several.
 static int count_names(const Item* list) {
     Item item;
@@ -5726,58 +5638,64 @@ static int count_names(const Item* list) {
     return names;
 }
 
-// If only one list names its parts, the names may go: of one name in any order, else in the order of the
-// list, 2, 3 for x=2, y=3. If both do, the names must agree.
-static int compare_parts(const Item* x, const Item* y, Comparison* c) {
-    int list = x->open == ',', set = x->open == '{';
-    int ordered = !list && !set && x->open != N_CUP && x->open != N_CAP;
-    if (x->open != y->open || x->close != y->close) return 0;
+// Does each part of x have a partner in y, and the other way round: the one in its place, or any that is
+// free? In a set one may serve twice. If only one list names its parts, the names may go: of one name in any
+// order, else in the order of the list, 2, 3 for x=2, y=3. If both do, the names must agree.
+static int compare_parts(const Item* x, const Item* y, int strict, Comparison* c) {
+    int used[MAX_ITEMS + 1] = {0}, alike = x->open == y->open && x->close == y->close;
+    int set = x->open == '{' && y->open == '{';
+    int list = (x->open == ',' || x->open == '{') && (y->open == ',' || y->open == '{');
+    int ordered = !list && x->open != N_CUP && x->open != N_CAP;
+    if (!alike && (!list || set)) return 0;  // but the list of solutions 1, 2 is the set {2, 1}
     if (!x->parts || !y->parts || (x->parts != y->parts && !set)) return 0;
-    if (list || set) {
+    if (list) {
         int names_x = count_names(x), names_y = count_names(y);
-        c->strict |= names_x && names_y;
+        strict |= names_x && names_y;
         ordered = (names_x == 2 && !names_y) || (names_y == 2 && !names_x);
     }
-    return find_partners(x, y, ordered, c) && (!set || find_partners(y, x, ordered, c));
+    for (int i = 0; i < x->parts; i++) {
+        int found = 0;
+        for (int j = 0; j < y->parts && (set || !found); j++) {
+            if ((ordered && i != j) || (used[j] && !set)) continue;
+            if (compare_item(x->part[i], y->part[j], strict, c)) found = used[j] = 1;
+        }
+        if (!found) return 0;
+    }
+    for (int j = 0; j < y->parts; j++)
+        if (!used[j]) return 0;
+    return 1;
 }
 
-static int compare_item(Slice a, Slice b, Comparison* c) {
+static int compare_item(Slice a, Slice b, int strict, Comparison* c) {
     Item x, y;
     c->budget -= (int)(a.end - a.p) + (int)(b.end - b.p) + 1;
     if (c->budget < 0 || a.p >= a.end || b.p >= b.end) return 0;
     if (same_text(a, b)) return 1;
     read_item(&x, a);
     read_item(&y, b);
-    int names = (x.name.p != NULL) + (y.name.p != NULL), strict = c->strict;
-    int equations = x.equation.p && y.equation.p && (names < 2 || !same_text(x.name, y.name));
-    if (equations && same_at_all_points(x.equation, y.equation, EQUATION, 1, c)) return 1;
-    if ((equations && names < 2) || (names == 1 && strict)) return 0;
-    if (names == 2 && (x.relation != y.relation || !same_text(x.name, y.name))) return 0;
-    if (x.open == ',' && y.open == '{') y.open = y.close = ',';  // the solutions 1, 2 are the set {2, 1}
-    if (y.open == ',' && x.open == '{') x.open = x.close = ',';
-    c->strict |= names == 1;
-    int expressions = !x.open && !y.open;
-    int equal = expressions ? compare_expressions(*x.part, *y.part, c) : compare_parts(&x, &y, c);
-    c->strict = strict;
-    return equal;
+    int names = (x.name.p != NULL) + (y.name.p != NULL), same_name = names == 2 && same_text(x.name, y.name);
+    if (x.relation == N_EQ && y.relation == N_EQ && !same_name)
+        return same_at_all_points(peel(a), peel(b), EQUATION, 1, c);
+    if ((names == 1 && strict) || (names == 2 && (x.relation != y.relation || !same_name))) return 0;
+    if (!x.open && !y.open) return compare_expressions(*x.part, *y.part, c);
+    return compare_parts(&x, &y, strict || names == 1, c);
 }
 
 // Are two final answers the same mathematics? a and b are what extract_* finds or a data set calls the
 // answer: LaTeX, Unicode or plain typing. 1 = the same. 0 = different, not understood, empty, or longer than
 // MAX_ANSWER bytes; but the same text is equal to itself at any length. Symmetric, because the two are put in
-// a fixed order first. The time grows linearly with the length. The head of chapter 5 says what "the same"
-// can and can't see.
+// a fixed order first. The time grows linearly with the length. (What it can't see: the head of chapter 5.)
 int answers_equal(const char* a, const char* b) {
     Comparison c;
     int order = strcmp(a, b);
     if (order == 0) return *a != 0;
     if (strlen(a) > MAX_ANSWER || strlen(b) > MAX_ANSWER) return 0;
-    c.count = c.unmatched = c.names = c.imaginary = c.strict = 0;
+    c.count = c.unmatched = c.names = c.imaginary = 0;
     Slice x = read_answer(&c, order < 0 ? a : b), y = read_answer(&c, order < 0 ? b : a);
     if (c.unmatched) return x.p < x.end && same_text(x, y);
     c.budget = 64 * c.count;
     find_names(&c);
-    return compare_item(x, y, &c);
+    return compare_item(x, y, 0, &c);
 }
 
 /* ---- A.5 Arithmetic, for the calculator of chapter 6 ---- */
@@ -5790,9 +5708,8 @@ static int evaluate_arithmetic(double* value, int64_t* num, int64_t* den, const 
     c.count = c.unmatched = 0;
     Slice s = read_answer(&c, text);
     for (Token* k = c.token + 1; k < s.end; k++) {
-        int operand = k->kind == N_NUMBER || k->kind == N_TEXT || k->kind == '(';
-        if (k->kind == '^' || (operand && is_operand(k[-1].kind))) return 0;
         if (k->kind == N_TEXT) k->kind = N_NUMBER;  // of many digits
+        if (k->kind == '^' || ((k->kind == N_NUMBER || k->kind == '(') && is_operand(k[-1].kind))) return 0;
     }
     int evaluated = evaluate(&v, s, SUM, 0, 0) == 1;
     *value = creal(v.z);

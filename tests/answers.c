@@ -867,6 +867,8 @@ static void test_what_was_paid_once(void) {
         {0, "5\\text{ M}", "5\\text{ m}"}, {0, "\\{\\emptyset\\}", "\\emptyset"},
         {0, "\\{x=2,y=3\\}", "\\{3,2\\}"}, {0, "A\\setminus B\\cup C", "A\\setminus(B\\cup C)"},
         {1, "x<=3", "x\\le3"}, {1, "1<=x<=3", "[1,3]"},
+        {0, "([[1,2]],5)", "(5,[[1,2]])"}, {0, "([[1,2]],5)", "5,[[1,2]]"}, {1, "([[1,2]])", "[[1,2]]"},
+        {0, "\\sqrt[3]27", "3"}, {0, "\\frac{x}12", "\\frac{x}{12}"}, {1, "x\\text{ million}", "1000000x"},
     };
     check_table(pairs, sizeof pairs / sizeof *pairs);
 }
@@ -876,32 +878,45 @@ static void test_what_was_paid_once(void) {
 static const char DOC[] = "docs/answers.md";
 static const char MARK[] = "<!-- from here on written by make golden -->\n";
 
-static void append_row(Text* text, const char* title, const char* const* rows, int first, int end) {
+// The entries of a list from first on, before end (-1: to the last): on one line those with one spelling, then
+// the others, a line each.
+static void append_entries(Text* text, const char* title, const char* list, int first, int end) {
     text_printf(text, "\n## %s\n\n", title);
-    for (int i = first; i < end; i++) text_printf(text, "- `%s`\n", rows[i]);
+    for (int several = 0; several < 2; several++) {
+        const char* entry = list;
+        int written = 0;
+        for (int i = 0; *entry && i != end; i++) {
+            int length = (int)strcspn(entry, " "), more = memchr(entry, '|', (size_t)length) != NULL;
+            if (i >= first && more == several) {
+                text_printf(text, "%s%.*s", several ? "- `" : written ? " " : "- `", length, entry);
+                if (several) text_printf(text, "`\n");
+                written++;
+            }
+            entry += length + (entry[length] == ' ');
+        }
+        if (written && !several) text_printf(text, "`\n");
+    }
 }
 
 static void append_names(Text* text, const char* title, int first, int end) {
-    append_row(text, title, NAMES, first - F_SIN, end - F_SIN);
+    append_entries(text, title, NAMES, first - F_SIN, end - F_SIN);
 }
 
-// The lists, as the document must show them: every row of the tables, in their order.
+// The lists, as the document must show them: every entry of the tables, in their order.
 static Text written_tables(void) {
     Text text = {0};
-    const char* one_of_a_kind[] = {UNITS[UNIT_ROWS - 1]};
-    append_row(&text, "Units: each line is one unit", UNITS, 0, UNIT_ROWS - 1);
-    append_row(&text, "Counted things: each word is a unit of its own", one_of_a_kind, 0, 1);
+    append_entries(&text, "Units: each word of the first line is one, then each line", UNITS, 0, -1);
     append_names(&text, "Functions", F_SIN, N_PI);
-    append_names(&text, "Constants", N_PI, N_DOZEN);
-    append_names(&text, "Number words", N_DOZEN, N_CUP);
+    append_names(&text, "Constants", N_PI, N_CUP);
     append_names(&text, "Signs and relations", N_CUP, N_QUOTE);
     append_names(&text, "Commands around words", N_QUOTE, N_VARIABLE);
     append_names(&text, "Greek letters", N_VARIABLE, N_NUMBER);
-    const char* words[] = {SHORT_WORDS};
-    append_row(&text, "Short words: no product, when they are the whole answer", words, 0, 1);
+    text_printf(&text, "\n## Short words: no product, when they are the whole answer\n\n- `%s`\n", SHORT_WORDS);
     text_printf(&text, "\n## Spellings\n\n");
-    for (int i = 0; i < SPELLING_ROWS; i++)
-        text_printf(&text, "- `%s` for `%s`\n", *SPELLINGS[i][0] ? SPELLINGS[i][0] : " ", SPELLINGS[i][1]);
+    for (int i = 0; i < SPELLING_ROWS; i++) {
+        const char *row = SPELLINGS[i], *read = strrchr(row, ' ');
+        text_printf(&text, "- `%s` for `%.*s`\n", read[1] ? read + 1 : " ", (int)(read - row), row);
+    }
     return text;
 }
 
