@@ -8,16 +8,28 @@
 # DIR/list: number, part of the tests, file:line, and the line before and after, separated by tabs. FILE holds
 # lines to be left out, as the compiler names them (rl.c:12: error ...). Not mutated: declarations and tables,
 # what only prints or allocates, refusals of bad input, times, and what no result depends on: which thread
-# works, which of equally good random streams is drawn from. The random numbers are the same in every awk. A
-# chapter or section in which there is no place to mutate is a complaint, and exit status 1: its heading may
-# have got another form.
+# works, which of equally good random streams is drawn from; and what equivalent.txt lists. The random numbers
+# are the same in every awk. A chapter or section in which there is no place to mutate (its heading may have got
+# another form) and a line of equivalent.txt that is no mutant any more are complaints, and exit status 1.
 
 BEGIN {
+    while ((getline line < "tests/zoo/equivalent.txt") > 0) if (gsub(/ /, "", line) && line ~ /MUTANT/)
+        equivalent[line] = unknown[line] = 1
     split("Arithmetic|Matrix multiplication|Layers|The model|The optimizer|Decoding", section, "|")
     for (i in section) places[section[i]] = 0
     for (i = 1; i <= 12; i++) places["CHAPTER " i] = 0
     split("<= < >= > == != != == && || || &&", pair, " ")
     for (i = 1; i < 12; i += 2) other[pair[i]] = pair[i + 1]
+}
+
+# The mutated line of a place, without spaces.
+function mutated(place,    at, text) {
+    split(place, at, "\t")
+    text = source[at[2], at[3]]
+    gsub(/@/, "MUTANT", at[6])
+    text = substr(text, 1, at[4] - 1) at[6] substr(text, at[5] + 1)
+    gsub(/ /, "", text)
+    return text
 }
 
 # The line without comments and with strings blanked, each character in its place.
@@ -154,20 +166,25 @@ FNR == 1 { part = name = ""; in_block = skipped = inside = 0 }
     if (code ~ /^ +.*\} *$/ && $0 ~ /^[A-Za-z]/ || code ~ /^\}/) { inside = 0; name = "" }
     if (code ~ /printf|fail\(|allocate|enlarge|free\(|text_|capacity|seconds|puts\(|putchar|sizeof|^#|omp_/ ||
         code ~ /static const|enum|case |{0}|return __|\{&|random_stream|char [a-z]+\[/) skipped = 1
-    if (body && wanted && !skipped && !((FILENAME ":" FNR) in left_out)) find_sites()
+    if (code ~ /^#(else|endif)/) unused = code ~ /else/              # a product for other compilers
+    if (body && wanted && !skipped && !unused && !((FILENAME ":" FNR) in left_out)) find_sites()
     if (code ~ /[;{}] *$/ || code ~ /^ *$/) skipped = 0
 }
 
 # A shuffle of all places (Park and Miller's generator); a line has one mutant at most.
 END {
     for (name in places) if (!places[name] && ++failed) print "mutants.awk finds nothing to mutate in: " name
+    for (i = 1; i <= sites; i++) delete unknown[mutated(site_of[i])]
+    for (line in unknown) if (++failed) print "no mutant, but in equivalent.txt: " line
     if (failed) exit 1
     state = seed * 7919 + 1
     for (i = 1; i <= sites && drawn < count; i++) {
         for (j = 0; j < 3; j++) state = state * 16807 % 2147483647
         j = i + state % (sites - i + 1)
-        split(site_of[j], at, "\t")                       # part, file, line, from, to, new
+        place = site_of[j]
         site_of[j] = site_of[i]
+        if (mutated(place) in equivalent) continue
+        split(place, at, "\t")                            # part, file, line, from, to, new
         text = source[at[2], at[3]]
         if ((at[2], at[3]) in changed) continue
         before = substr(text, 1, at[4] - 1)
