@@ -12,28 +12,19 @@ static Group* traced_group(Model* m) {
     rollouts_free(g->rollouts);
     g->rollouts = r;
     g->logp_old = r->logp;
-    int T1 = r->T - 1, n = 3 * T1;
-    shift_mask(g->mask, g->rollouts->mask, 3, r->T);
-    g->grades = grade_rollouts(g->reward, g->rollouts, 3, "43", find_reward("gsm8k"));
-    score_rollouts(g->logp_old, m, g->rollouts, 3);
+    shift_mask(g->mask, r->mask, 3, r->T);
+    g->grades = grade_rollouts(g->reward, r, 3, "43", find_reward("gsm8k"));
+    score_rollouts(g->logp_old, m, r, 3);
     advantages_centered(g->total, g->reward, 3);
-    broadcast_advantages(g->adv, g->total, g->mask, 3, T1);
-    token_weights(g->weight, g->mask, 3, T1, NORM_TOKEN_MEAN, 0);
-    g->loss = loss_policy_gradient(g->dlogp, g->logp_old, g->adv, g->weight, n);
+    broadcast_advantages(g->adv, g->total, g->mask, 3, r->T - 1);
+    token_weights(g->weight, g->mask, 3, r->T - 1, NORM_TOKEN_MEAN, 0);
+    g->loss = loss_policy_gradient(g->dlogp, g->logp_old, g->adv, g->weight, 3 * (r->T - 1));
     return g;
 }
 
 // the untrained small model, far from the uniform policy
 static Model traced_model(uint64_t seed) {
-    Config c = train_defaults().config;
-    c.layers = 1;
-    c.width = 24;
-    c.heads = 2;
-    c.kv_heads = 1;
-    c.head_dim = 12;
-    c.mlp_width = 32;
-    Model m = model_new(c);
-    model_init(&m, seed);
+    Model m = tiny_model(seed);
     for (size_t i = 0; i < m.weights.count; i++) m.weights.memory[i] *= 3.0f;
     return m;
 }
