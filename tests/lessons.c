@@ -9,12 +9,6 @@ static void lessons_refuse(void) {
     REFUSED(COMMAND(command_cartpole, "--lr", "-1"), "lr");
 }
 
-static Text printed_mdp(const int* ids) {
-    Capture c = capture_begin();
-    print_example_as_mdp(ids);
-    return capture_end(&c);
-}
-
 // "2 + 2 =" answered with one token and <end>: two steps, and the verdict on the second alone; the transition
 // appends the token, and no more. pi by hand: row 3 is 1 0 0 3 0, its sum of exponentials e + e^3 + 3; row 4
 // is 0 0 0 0 2, its sum 4 + e^2. Only "4" is paid, not "2", and not "+" or "=", which are no numbers at all.
@@ -23,24 +17,22 @@ static void mdp_pays_the_right_answer_only(void) {
     for (int answer = 0; answer < 4; answer++) {
         const int ids[EXAMPLE_T] = {0, 1, 0, 2, answer, EXAMPLE_END};
         const char* word = example_tokens[answer];
-        Text text = printed_mdp(ids);
-        ROW(text.data, "2 + 2 = %s %.4f 2 + 2 = %s 0 no", word, exp(logit[answer]) / (exp(1) + exp(3) + 3),
+        const char* text = PRINTED(print_example_as_mdp(ids));
+        ROW(text, "2 + 2 = %s %.4f 2 + 2 = %s 0 no", word, exp(logit[answer]) / (exp(1) + exp(3) + 3),
             word);
-        ROW(text.data, "2 + 2 = %s <end> %.4f 2 + 2 = %s <end> %d yes", word, exp(2) / (4 + exp(2)), word,
+        ROW(text, "2 + 2 = %s <end> %.4f 2 + 2 = %s <end> %d yes", word, exp(2) / (4 + exp(2)), word,
             answer == 3);
-        text_free(&text);
     }
 }
 
 // <end> at once: one step, an empty answer, no pay. No <end>: the longest length ends it, and "4 4" is not 4.
 static void mdp_ends(void) {
     const int empty[EXAMPLE_T] = {0, 1, 0, 2, EXAMPLE_END, 3}, cut[EXAMPLE_T] = {0, 1, 0, 2, 3, 3};
-    Text none = printed_mdp(empty), two = printed_mdp(cut);
-    ROW(none.data, "2 + 2 = <end> %.4f 2 + 2 = <end> 0 yes", 1.0 / (exp(1) + exp(3) + 3));
-    SAYS_NOT(none.data, "no\n");
-    ROW(two.data, "2 + 2 = 4 * 2 + 2 = 4 0 no");
-    ROW(two.data, "2 + 2 = 4 4 * 2 + 2 = 4 4 0 yes");
-    text_free(&none), text_free(&two);
+    const char *none = PRINTED(print_example_as_mdp(empty)), *two = PRINTED(print_example_as_mdp(cut));
+    ROW(none, "2 + 2 = <end> %.4f 2 + 2 = <end> 0 yes", 1.0 / (exp(1) + exp(3) + 3));
+    SAYS_NOT(none, "no\n");
+    ROW(two, "2 + 2 = 4 * 2 + 2 = 4 0 no");
+    ROW(two, "2 + 2 = 4 4 * 2 + 2 = 4 4 0 yes");
 }
 
 // D1's example: 6 tokens of a call, 4 that the tool forces, 9 behind them. 15 sampled, each -ln 265.
@@ -68,14 +60,12 @@ static void experiment_1_adds_up(void) {
     token_logprobs(logp, logits, text.ids, 1, text.length, VOCAB_SIZE);
     shift_mask(shifted, text.mask, 1, text.length);
     sequence_logprobs(&sum, logp, shifted, 1, text.length - 1);
-    Capture c = capture_begin();
-    experiment_1(&m, &text, prompt.length);
-    Text said = capture_end(&c);
+    const char* said = PRINTED(experiment_1(&m, &text, prompt.length));
     CHECK(sum < -30.0f);
-    CHECK_NEAR(last_number(line_of(said.data, "one pass over")), sum, 1e-4);
-    CHECK_NEAR(last_number(line_of(said.data, "a pass for each")), sum, 1e-4);
-    CHECK(line_of(said.data, "forced tokens counted as chosen") != NULL);
-    free(logits), text_free(&said), tokens_free(&text), tokens_free(&prompt), model_free(&m);
+    CHECK_NEAR(last_number(line_of(said, "one pass over")), sum, 1e-4);
+    CHECK_NEAR(last_number(line_of(said, "a pass for each")), sum, 1e-4);
+    CHECK(line_of(said, "forced tokens counted as chosen") != NULL);
+    free(logits), tokens_free(&text), tokens_free(&prompt), model_free(&m);
 }
 
 // 3000 steps of REINFORCE with the group mean: w (5) holds the pole for a while.
