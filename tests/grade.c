@@ -61,28 +61,6 @@ static int command_load(int argc, char** argv) {
     return 0;
 }
 
-static void arrays_that_cannot_be_read(void) {
-    static const struct {
-        const char *text, *words;
-    } bad[] = {
-        {"[]", "has no problems in it"},
-        {"[\n]\n", "has no problems in it"},
-        {"[", "line 1, column 2: the text ends too early"},
-        {"[\n {'problem': 'a', 'answer': 'b'},\n {'problem': 'a', 'ans", "line 3, column 23: the text"},
-        {"[{'problem': 'a',\n'answer': 'b'}\n{'problem': 'c'}]", "line 3, column 1: a comma"},
-        {"[{'problem': 'a', 'answer': 'b'}]\n[]", "line 2, column 1: there is something behind"},
-        {"[\n{'problem': 'a', 'answer': 'b'},\n\n7]", "line 4: an object"},
-        {"['a', 'b']", "line 1: an object"},
-        {"[{'problem': 'a', 'answer': 'b'},\n{'problem':\n'a'}]", "line 2: the field 'answer' is missing"},
-        {"[\n{'answer': 'b'}]", "line 2: the field 'question' is missing"},
-        {"[{'problem': 5, 'answer': 'b'}]", "line 1: the field 'problem' is not a text"},
-        {"[{'problem': 'a', 'answer': 204}]", "line 1: the field 'answer' is not a text"},
-        {"[{'problem': '', 'answer': 'b'}]", "line 1: the field 'problem' is empty"},
-    };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        REFUSED(COMMAND(command_load, put("bad.json", json(bad[i].text))), json(bad[i].words));
-}
-
 // ---- the same question
 
 static Match match_two(const char* a, const char* b) {
@@ -390,57 +368,63 @@ static void several_responses_to_a_question(void) {
     SAYS(r->out, "4 responses to 3 questions");
 }
 
-static void explanations(void) {
-    const char* file = put("seven.jsonl", json(
-        SIX "\n{'response': '\\u001b[31m\\\\boxed{\\\\dfrac{28}{6}}', 'answer': '14/3'}\n"
-        "{'response': '\\\\boxed{ (x+1)^2 }', 'answer': 'x^2+2x+1'}\n"
-        "{'response': 'so 4 #### 1,000', 'answer': '= 1000 #### 1000.0'}\n"
-        "{'response': '\\\\boxed{\\\\left(1, 2\\\\right)}', 'answer': '(1,2)'}\n"));
-    static const struct { const char *explain, *reward, *says[6]; } cases[] = {
-        // a blank line is a line, but no record; what a model wrote does not reach the terminal raw
-        {"7", "boxed", {"Record 7 of ", "line 8, reward boxed\n",
-                        "Response  \\x1B[31m\\boxed{\\dfrac{28}{6}}\n",
-                        "Found     \\dfrac{28}{6}\nNormal    \\frac{28}{6}\n",
-                        "Normal    \\frac{28}{6}\nValue     4.66666666667 = 14/3 exactly\n",
-                        "Answer    14/3\nNormal    14/3\nValue     4.66666666667 = 14/3 exactly\n"}},
-        {"7", "boxed", {"Compared  equal\nReward    1\n"}},
-        {"8", "boxed", {"Found     (x+1)^2\n", " at evaluation point 0\n"}},
-        {"1", "boxed", {"Compared  equal\nReward    1\n"}},
-        {"2", "boxed", {"Compared  equal\nReward    1\n"}},
-        {"3", "boxed", {"Found     (nothing where the reward looks)\n\nAnswer    83\n",
-                        "Leniently 83\nCompared  equal\nReward    0\n"}},   // right, and 0: D2 section 4
-        {"4", "boxed", {"Compared  different\nReward    0\n"}},
-        {"5", "boxed", {"Reward    0\n"}},
-        {"9", "gsm8k", {"Found     1000\n", "Answer    1000.0\n", "Compared  equal\nReward    1\n"}},
-        {"10", "boxed", {"Compared  equal\nReward    1\n"}},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const Ran* r =
-            COMMAND(command_grade, file, "--explain", cases[i].explain, "--reward", cases[i].reward);
-        CHECK(r->status == 0);
-        for (int k = 0; k < 6 && cases[i].says[k]; k++) SAYS(r->out, cases[i].says[k]);
-        SAYS_NOT(r->out, "accuracy");
-        if (!strcmp(cases[i].explain, "5")) SAYS_NOT(r->out, "Compared");   // nothing to compare
-    }
+static const char* explained(const char* record, const char* reward) {
+    const Ran* r = COMMAND(command_grade, in_folder("ten.jsonl"), "--explain", record, "--reward", reward);
+    CHECK(r->status == 0);
+    SAYS_NOT(r->out, "accuracy");
+    return r->out;
 }
 
-static void what_cannot_be_graded(void) {
-    static const struct {
-        const char *text, *words;
-    } bad[] = {
-        {"", "has no responses in it"},
-        {"[]", "has no responses in it"},
-        {SIX "{'answer': '1'}", "line 7: neither a field 'response' nor 'prediction'"},
-        {"{'response': '1'}", "line 1: the field 'answer' is missing"},
-        {"{'response': 1, 'answer': '1'}", "line 1: the field 'response' is not a text"},
-        {"{'prediction': null, 'answer': '1'}", "line 1: the field 'prediction' is not a text"},
-        {"{'response': '1', 'answer': ''}", "line 1: the field 'answer' is empty"},
-        {"{'response': '1', 'answer': '1', 'id': [1]}", "line 1: the field 'id' is neither"},
-        {"{'response': '1', 'answer': '1'", "line 1, column 32: the text ends too early"},
-        {"[{'response': '1', 'answer': '1'},\n\n 5]", "line 3: an object"},
-    };
+static void explanations(void) {
+    static const char* const right[] = {"1", "2", "7", "10"};
+    put("ten.jsonl", json(SIX "\n{'response': '\\u001b[31m\\\\boxed{\\\\dfrac{28}{6}}', 'answer': '14/3'}\n"
+                          "{'response': '\\\\boxed{ (x+1)^2 }', 'answer': 'x^2+2x+1'}\n"
+                          "{'response': 'so 4 #### 1,000', 'answer': '= 1000 #### 1000.0'}\n"
+                          "{'response': '\\\\boxed{\\\\left(1, 2\\\\right)}', 'answer': '(1,2)'}\n"));
+    for (int i = 0; i < 4; i++) SAYS(explained(right[i], "boxed"), "Compared  equal\nReward    1\n");
+    // a blank line is a line, but no record; what a model wrote does not reach the terminal raw
+    SAY(explained("7", "boxed"), "Record 7 of ", "line 8, reward boxed\n",
+        "Response  \\x1B[31m\\boxed{\\dfrac{28}{6}}\n", "Found     \\dfrac{28}{6}\nNormal    \\frac{28}{6}\n",
+        "Normal    \\frac{28}{6}\nValue     4.66666666667 = 14/3 exactly\n",
+        "Answer    14/3\nNormal    14/3\nValue     4.66666666667 = 14/3 exactly\n");
+    SAY(explained("8", "boxed"), "Found     (x+1)^2\n", " at evaluation point 0\n");
+    SAY(explained("3", "boxed"), "Found     (nothing where the reward looks)\n\nAnswer    83\n",
+        "Leniently 83\nCompared  equal\nReward    0\n");              // right, and 0: D2 section 4
+    SAYS(explained("4", "boxed"), "Compared  different\nReward    0\n");
+    SAYS(explained("5", "boxed"), "Reward    0\n");
+    SAYS_NOT(explained("5", "boxed"), "Compared");                    // nothing to compare
+    SAY(explained("9", "gsm8k"), "Found     1000\n", "Answer    1000.0\n", "Compared  equal\nReward    1\n");
+}
+
+static void what_cannot_be_read(void) {
+    static const struct { int (*command)(int argc, char** argv); const char *text, *words; } bad[] = {
+        {command_load, "[]", "has no problems in it"}, {command_load, "[\n]\n", "has no problems in it"},
+        {command_load, "[", "line 1, column 2: the text ends too early"},
+        {command_load, "[\n {'problem': 'a', 'answer': 'b'},\n {'problem': 'a', 'ans", "line 3, column 23: "
+         "the text"},
+        {command_load, "[{'problem': 'a',\n'answer': 'b'}\n{'problem': 'c'}]", "line 3, column 1: a comma"},
+        {command_load, "[{'problem': 'a', 'answer': 'b'}]\n[]", "line 2, column 1: there is something "
+         "behind"},
+        {command_load, "[\n{'problem': 'a', 'answer': 'b'},\n\n7]", "line 4: an object"},
+        {command_load, "['a', 'b']", "line 1: an object"},
+        {command_load, "[{'problem': 'a', 'answer': 'b'},\n{'problem':\n'a'}]", "line 2: the field 'answer' "
+         "is missing"},
+        {command_load, "[\n{'answer': 'b'}]", "line 2: the field 'question' is missing"},
+        {command_load, "[{'problem': 5, 'answer': 'b'}]", "line 1: the field 'problem' is not a text"},
+        {command_load, "[{'problem': 'a', 'answer': 204}]", "line 1: the field 'answer' is not a text"},
+        {command_load, "[{'problem': '', 'answer': 'b'}]", "line 1: the field 'problem' is empty"},
+        {command_grade, "", "has no responses in it"}, {command_grade, "[]", "has no responses in it"},
+        {command_grade, SIX "{'answer': '1'}", "line 7: neither a field 'response' nor 'prediction'"},
+        {command_grade, "{'response': '1'}", "line 1: the field 'answer' is missing"},
+        {command_grade, "{'response': 1, 'answer': '1'}", "line 1: the field 'response' is not a text"},
+        {command_grade, "{'prediction': null, 'answer': '1'}", "line 1: the field 'prediction' is not a "
+         "text"},
+        {command_grade, "{'response': '1', 'answer': ''}", "line 1: the field 'answer' is empty"},
+        {command_grade, "{'response': '1', 'answer': '1', 'id': [1]}", "line 1: the field 'id' is neither"},
+        {command_grade, "{'response': '1', 'answer': '1'", "line 1, column 32: the text ends too early"},
+        {command_grade, "[{'response': '1', 'answer': '1'},\n\n 5]", "line 3: an object"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        REFUSED(COMMAND(command_grade, put("bad.jsonl", json(bad[i].text))), json(bad[i].words));
+        REFUSED(COMMAND(bad[i].command, put("bad.json", json(bad[i].text))), json(bad[i].words));
     const char* six = put("six.jsonl", json(SIX));
     REFUSED(COMMAND(command_grade, "--reward=boxed"), "a file is missing");
     REFUSED(COMMAND(command_grade, "nowhere.jsonl"), "cannot open nowhere.jsonl");
@@ -464,7 +448,7 @@ static void real_problems_load(void) {            // what their answers are wort
     CHECK(p.count == 500);
     CHECK_TEXT(p.list[0].answer, "\\left( 3, \\frac{\\pi}{2} \\right)");
     for (int i = 0; i < p.count; i++) CHECK(!strstr(p.list[i].answer,
-        "####")); // or load_questions would cut it
+     "####"));  // load_questions would cut it
     problems_free(&p);
 }
 
@@ -481,11 +465,11 @@ static void test_grade(void) {
     join_path(real_answers, data, "math500/gpt_answers.json");
     join_path(real_train, data, "gsm8k/train.jsonl"), join_path(real_test, data, "gsm8k/test.jsonl");
     open_folder();
-    RUN_ALL(TEST(math_array), TEST(rl_sees_only_the_final_answer), TEST(arrays_that_cannot_be_read),
-            TEST(likenesses), TEST(runs_of_eight_words), TEST(overlap_command),
-            TEST(overlap_is_short), TEST(overlap_is_fast), TEST(the_exam_is_not_trained_on), TEST(grades),
-            TEST(what_nothing_earns_is_counted), TEST(several_responses_to_a_question), TEST(explanations),
-            TEST(what_cannot_be_graded));
+    RUN_ALL(TEST(math_array), TEST(rl_sees_only_the_final_answer), TEST(likenesses),
+     TEST(runs_of_eight_words),
+            TEST(overlap_command), TEST(overlap_is_short), TEST(overlap_is_fast),
+            TEST(the_exam_is_not_trained_on), TEST(grades), TEST(what_nothing_earns_is_counted),
+            TEST(several_responses_to_a_question), TEST(explanations), TEST(what_cannot_be_read));
     RUN_IF(file_exists(real_answers), real_answers_are_graded);
     RUN_IF(file_exists(real_math), real_problems_load);
     RUN_IF(file_exists(real_test), gsm8k_is_kept_apart);
