@@ -63,8 +63,8 @@ static void chain_under_four_weights(void) {
     for (int norm = NORM_TOKEN_MEAN; norm <= NORM_CONSTANT; norm++) {
         float w[BOARD_N], dlogp[BOARD_N];
         token_weights(w, b.mask, BOARD_K, BOARD_T1, norm, BOARD_T1);
-        CHECK_NEAR(loss_policy_gradient(dlogp, b.logp, b.token_adv, w, BOARD_N), loss[norm] * chain_ln2,
-              1e-6);
+        double found = loss_policy_gradient(dlogp, b.logp, b.token_adv, w, BOARD_N);
+        CHECK_NEAR(found, loss[norm] * chain_ln2, 1e-6);
         for (int i = 0; i < BOARD_N; i++) {
             double by_hand = b.mask[i] ? weight[norm][i / BOARD_T1] : 0.0;
             CHECK_NEAR(w[i], by_hand, 1e-7);

@@ -70,8 +70,7 @@ static void plot_of_two_units(void) {
     reward[0] = 10, reward[3] = 20, reward[15] = 40;
     rest[0] = -3, rest[3] = -5, rest[15] = -4;
     Plot p = {.title = "Two units", .x_name = "k", .y = {reward, rest}, .names = {"reward", "rest"},
-            .series = 2,
-              .points = 16, .scaled = 1, .log_x = 1};
+              .series = 2, .points = 16, .scaled = 1, .log_x = 1};
     CHECK_TEXT(PRINTED(print_plot(&p)),
                "Two units\n"
                "\n"

@@ -29,9 +29,8 @@ static void math_array(void) {
         CHECK_TEXT(p.list[1].answer, "\\frac{14}{3}");
         problems_free(&p);
     }
-    Problems p = load_problems(put("lines.jsonl", json("{'problem': 'a', 'answer': 'b'}\n"
-                                                       "{'problem': 'c', 'question': 'd', 'answer': "
-                                                           "'e'}\n")));
+    Problems p = load_problems(put("lines.jsonl", json(
+        "{'problem': 'a', 'answer': 'b'}\n{'problem': 'c', 'question': 'd', 'answer': 'e'}\n")));
     CHECK_TEXT(p.list[0].question, "a");
     CHECK_TEXT(p.list[1].question, "d");
     problems_free(&p);
@@ -97,8 +96,8 @@ static void likenesses(void) {
     ALIKE(SAME_BUT_NAMES, "Özil has 3 | Änne has 3", "Tom has 3 pens. | Ana has 3 pens.");
     ALIKE(SAME_BUT_NUMBERS, "3.5 m | 35 m", "Tom has 3 pens. | Ana has 1,250.5 pens.",
           "he has 3 pens. | he has 4 pens.", "find $2x$ | find $17x$");
-    ALIKE(LIKENESSES, "Tom has 3 pens. | Tom has 3 pen s.", "café of 5 | cafè of 5", 
-          "özil has 3 | änne has 3", "3×4 | 3÷4", "the points 1,2 and 3 | the points 12 and 3", 
+    ALIKE(LIKENESSES, "Tom has 3 pens. | Tom has 3 pen s.", "café of 5 | cafè of 5",
+          "özil has 3 | änne has 3", "3×4 | 3÷4", "the points 1,2 and 3 | the points 12 and 3",
           "find $5+3$ | find $5-3$", "find $x^2$ | find $x2$", "Tom has 3 pens. | ana has 3 pens.",
           "Tom has 3 pens. | Ana has 3 cups.", "find $2x$ | find $17y$", "??? | !!!");
 }
@@ -153,8 +152,8 @@ static void runs_of_eight_words(void) {
     }
     free(match);
     // of several equal ones the first
-    Problem twins[3] = {{(char*)"b c", NULL}, {(char*)"B, c", NULL}, {(char*)"B C", NULL}}, one = {(char*)"b "
-        "c!", NULL};
+    Problem twins[3] = {{(char*)"b c", NULL}, {(char*)"B, c", NULL}, {(char*)"B C", NULL}};
+    Problem one = {(char*)"b c!", NULL};
     match = match_questions(&(Problems){twins, 3}, &(Problems){&one, 1});
     CHECK(match[0].likeness == SAME_WORDS && match[0].twin == 0);
     free(match);
@@ -174,8 +173,8 @@ static void overlap_command(void) {
         "the same without case, spaces, punctuation        2   50.00%\n",
         "the same but for names                            0    0.00%\n",
         "none of these                                     2   50.00%\n", // [2J is one more word
-        "question 1 of B, question 1 of A\n    B     tom has 3 pens: how many?\n    A     Tom has 3 pens. "
-            "How many?\n");
+        "question 1 of B, question 1 of A\n    B     tom has 3 pens: how many?\n"
+        "    A     Tom has 3 pens. How many?\n");
     SAYS_NOT(r->out, "\x1b");
     REFUSED(COMMAND(command_overlap, a), "two files are needed");
     REFUSED(COMMAND(command_overlap, a, b, a), "is not expected here");
@@ -291,8 +290,8 @@ static void grades(void) {
     r = COMMAND(command_grade, in_folder("six.jsonl"), "--reward=gsm8k");
     SAY(r->out, "  no format       6   1.0000 ", "                  3            of these");
     // an array with "prediction" is the same; all right leaves nothing to explain
-    r = COMMAND(command_grade, put("array.json", json("[{'prediction': '\\\\boxed{1/2}', 'answer': "
-        "'0.5'}]")));
+    r = COMMAND(command_grade, put("array.json",
+                                   json("[{'prediction': '\\\\boxed{1/2}', 'answer': '0.5'}]")));
     SAYS(r->out, "  right           1   1.0000\n");
     SAYS_NOT(r->out, "Not right");
     SAYS_NOT(r->out, "leniently");
@@ -400,15 +399,14 @@ static void what_cannot_be_read(void) {
     static const struct { int (*command)(int argc, char** argv); const char *text, *words; } bad[] = {
         {command_load, "[]", "has no problems in it"}, {command_load, "[\n]\n", "has no problems in it"},
         {command_load, "[", "line 1, column 2: the text ends too early"},
-        {command_load, "[\n {'problem': 'a', 'answer': 'b'},\n {'problem': 'a', 'ans", "line 3, column 23: "
-         "the text"},
+        {command_load, "[\n {'problem': 'a', 'answer': 'b'},\n {'problem': 'a', 'ans",
+         "line 3, column 23: the text"},
         {command_load, "[{'problem': 'a',\n'answer': 'b'}\n{'problem': 'c'}]", "line 3, column 1: a comma"},
-        {command_load, "[{'problem': 'a', 'answer': 'b'}]\n[]", "line 2, column 1: there is something "
-         "behind"},
+        {command_load, "[{'problem': 'a', 'answer': 'b'}]\n[]", "line 2, column 1: there is something"},
         {command_load, "[\n{'problem': 'a', 'answer': 'b'},\n\n7]", "line 4: an object"},
         {command_load, "['a', 'b']", "line 1: an object"},
-        {command_load, "[{'problem': 'a', 'answer': 'b'},\n{'problem':\n'a'}]", "line 2: the field 'answer' "
-         "is missing"},
+        {command_load, "[{'problem': 'a', 'answer': 'b'},\n{'problem':\n'a'}]",
+         "line 2: the field 'answer' is missing"},
         {command_load, "[\n{'answer': 'b'}]", "line 2: the field 'question' is missing"},
         {command_load, "[{'problem': 5, 'answer': 'b'}]", "line 1: the field 'problem' is not a text"},
         {command_load, "[{'problem': 'a', 'answer': 204}]", "line 1: the field 'answer' is not a text"},
@@ -417,8 +415,8 @@ static void what_cannot_be_read(void) {
         {command_grade, SIX "{'answer': '1'}", "line 7: neither a field 'response' nor 'prediction'"},
         {command_grade, "{'response': '1'}", "line 1: the field 'answer' is missing"},
         {command_grade, "{'response': 1, 'answer': '1'}", "line 1: the field 'response' is not a text"},
-        {command_grade, "{'prediction': null, 'answer': '1'}", "line 1: the field 'prediction' is not a "
-         "text"},
+        {command_grade, "{'prediction': null, 'answer': '1'}",
+         "line 1: the field 'prediction' is not a text"},
         {command_grade, "{'response': '1', 'answer': ''}", "line 1: the field 'answer' is empty"},
         {command_grade, "{'response': '1', 'answer': '1', 'id': [1]}", "line 1: the field 'id' is neither"},
         {command_grade, "{'response': '1', 'answer': '1'", "line 1, column 32: the text ends too early"},

@@ -18,10 +18,9 @@ static void mdp_pays_the_right_answer_only(void) {
         const int ids[EXAMPLE_T] = {0, 1, 0, 2, answer, EXAMPLE_END};
         const char* word = example_tokens[answer];
         const char* text = PRINTED(print_example_as_mdp(ids));
-        ROW(text, "2 + 2 = %s %.4f 2 + 2 = %s 0 no", word, exp(logit[answer]) / (exp(1) + exp(3) + 3),
-            word);
-        ROW(text, "2 + 2 = %s <end> %.4f 2 + 2 = %s <end> %d yes", word, exp(2) / (4 + exp(2)), word,
-            answer == 3);
+        double first = exp(logit[answer]) / (exp(1) + exp(3) + 3), second = exp(2) / (4 + exp(2));
+        ROW(text, "2 + 2 = %s %.4f 2 + 2 = %s 0 no", word, first, word);
+        ROW(text, "2 + 2 = %s <end> %.4f 2 + 2 = %s <end> %d yes", word, second, word, answer == 3);
     }
 }
 

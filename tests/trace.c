@@ -59,8 +59,7 @@ static void trace_tables(void) {
     CHECK(longest_line(text) <= 80);
     SAYS(text, ">  2");
     SAYS(text, "   0      1  0.3333     26      22 ");               // 4 of its 26 tokens are forced
-    text = PRINTED(print_rollouts(g, 3, 0, NULL, names,
-            1));         // without an answer: neither reward nor advantage
+    text = PRINTED(print_rollouts(g, 3, 0, NULL, names, 1));         // without an answer: no reward, no advantage
     CHECK(!strstr(text, "reward") && !strstr(text, "adv") && longest_line(text) <= 80);
     free(other), groups_free(g, 1), model_free(&m), model_free(&second);
 }
@@ -135,8 +134,8 @@ static void trace_runs_every_method(void) {
     SAYS_NOT(r->out, "One update");
     SAYS_NOT(r->out, "dlogp");
     REFUSED(COMMAND(command_trace, tag), "a question is missing");
-    REFUSED(COMMAND(command_trace, "7+7?", tag, "--num-samples=4", "--rollout=4"), "there are 4 rollouts, 0 "
-            "to 3");
+    REFUSED(COMMAND(command_trace, "7+7?", tag, "--num-samples=4", "--rollout=4"),
+            "there are 4 rollouts, 0 to 3");
 }
 
 static void test_trace(void) {

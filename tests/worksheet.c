@@ -20,8 +20,7 @@ static void sheet_return_and_values(void) {
     const double late[501] = {[500] = 1.0};
     chapter = "chapter 1";
     sheet("return of 1,2,3, gamma 1/2", "1 + 1/2*2 + 1/4*3 = 11/4", discounted_return(r, 3, 0.5), 2.75);
-    sheet("a reward 500 steps away", "0.99^500 = exp(-5.0252)", discounted_return(late, 501, 0.99),
-          exp(500 * log(0.99)));
+    sheet("500 steps away", "0.99^500 = exp(-5.0252)", discounted_return(late, 501, 0.99), pow(0.99, 500));
     sheet("reward at an answer's end", "0 + 1*1 = 1", discounted_return(answer, 2, 1.0), 1.0);
     const float reward[2] = {0, 1}, value[2] = {0.25f, 0.5f};
     float adv[2];
@@ -60,8 +59,7 @@ static void sheet_language_model(void) {
 static void sheet_rewards_and_tool(void) {
     static const char* const answer[4] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
                                           "The final answer is 83", "We get \\boxed{38}"};
-    static const char* const working[4] = {"box 83 = 83: 1", "box 83 = 83: 1", "no box: 0", "box 38, not 83: "
-          "0"};
+    const char* const working[] = {"box 83 = 83: 1", "box 83 = 83: 1", "no box: 0", "box 38, not 83: 0"};
     double theta[TOY_PARAMS] = {0}, logp[TOY_PARAMS], reward[TOY_PARAMS], value[TOY_STATES], grad[TOY_PARAMS];
     char name[32], result[32];
     toy_log_policy(logp, theta);
@@ -108,23 +106,19 @@ static void sheet_kl(void) {
 }
 
 static void sheet_losses(void) {
-    const float w = 1, plus = 1, minus = -1, logp = -1, high = (float)log(1.5), low = (float)log(0.5);
-    const float value = 0.9f, old = 0.4f, target = 1, lo = 0.2f, hi = 0.2f;
+    const float w = 1, up = 1, down = -1, logp = -1, high = (float)log(1.5), low = (float)log(0.5), c = 0.2f;
+    const float value = 0.9f, old = 0.4f, target = 1;
     float d, e;
     chapter = "chapter 9";
-    sheet("clip 0.2, ratio 3/2, A 1", "-min(1.5, 1.2) = -1.2", loss_clip(&d, &high, &plus, &w, 1, lo, hi),
-          -1.2);
-    sheet("the same, A -1", "-min(-1.5, -1.2) = 1.5", loss_clip(&d, &high, &minus, &w, 1, lo, hi), 1.5);
-    sheet("ratio 1/2, A -1", "-min(-0.5, -0.8) = 0.8", loss_clip(&d, &low, &minus, &w, 1, lo, hi), 0.8);
-    sheet("CISPO, ratio 3/2, logp -1", "-1.2*1*(-1) = 1.2", loss_cispo(&d, &logp, &high, &plus, &w, 1, lo,
-          hi), 1.2);
-    sheet("value .9, old .4, target 1", "1/2*(0.4 + 0.2 - 1)^2 = 0.08", loss_value(&d, &value, &old, &target,
-          &w, 1, 0.2f), 0.08);
+    sheet("clip 0.2, ratio 3/2, A 1", "-min(1.5, 1.2) = -1.2", loss_clip(&d, &high, &up, &w, 1, c, c), -1.2);
+    sheet("the same, A -1", "-min(-1.5, -1.2) = 1.5", loss_clip(&d, &high, &down, &w, 1, c, c), 1.5);
+    sheet("ratio 1/2, A -1", "-min(-0.5, -0.8) = 0.8", loss_clip(&d, &low, &down, &w, 1, c, c), 0.8);
+    sheet("CISPO, 3/2, logp -1", "-1.2*1*(-1) = 1.2", loss_cispo(&d, &logp, &high, &up, &w, 1, c, c), 1.2);
+    sheet("value .9, old .4, target 1", "1/2*(0.4 + 0.2 - 1)^2 = 0.08",
+          loss_value(&d, &value, &old, &target, &w, 1, c), 0.08);
     sheet("SFT, logp -1", "-(-1) = 1", loss_sft(&d, &logp, &w, 1), 1.0);
-    sheet("reward model, 2 against 1", "ln(1 + 1/e)", loss_reward_model(&d, &e, 2.0f, 1.0f),
-          log(1 + exp(-1.0)));
-    sheet("DPO at its reference", "ln(1 + 1) = ln 2", loss_dpo(&d, &e, -3.0f, -4.0f, -3.0f, -4.0f, 0.5f),
-          log(2.0));
+    sheet("reward model, 2 and 1", "ln(1 + 1/e)", loss_reward_model(&d, &e, 2.0f, 1.0f), log(1 + exp(-1.0)));
+    sheet("DPO at its reference", "ln(1 + 1) = ln 2", loss_dpo(&d, &e, -3, -4, -3, -4, 0.5f), log(2.0));
     sheet("and its gradient, beta 1/2", "-1/2*sigma(0) = -1/4", d, -0.25);
 }
 
@@ -132,8 +126,7 @@ static void sheet_losses(void) {
 // ln 2 at every position.
 static void sheet_chain(void) {
     static const int of_answer[BOARD_K] = {-2, -4, -3, -1};
-    static const char* const working[BOARD_K] = {"(-1 - 1)*ln 2", "(-2 - 1 - 1)*ln 2", "(-1 - 2)*ln 2",
-          "-1*ln 2"};
+    const char* const working[] = {"(-1 - 1)*ln 2", "(-2 - 1 - 1)*ln 2", "(-1 - 2)*ln 2", "-1*ln 2"};
     const double l2 = log(2.0);
     char name[32];
     Board b = board_compute();
