@@ -59,7 +59,7 @@ static void trace_tables(void) {
     CHECK(longest_line(text) <= 80);
     SAYS(text, ">  2");
     SAYS(text, "   0      1  0.3333     26      22 ");               // 4 of its 26 tokens are forced
-    text = PRINTED(print_rollouts(g, 3, 0, NULL, names, 1));         // without an answer: no reward, no advantage
+    text = PRINTED(print_rollouts(g, 3, 0, NULL, names, 1));      // without an answer: no reward
     CHECK(!strstr(text, "reward") && !strstr(text, "adv") && longest_line(text) <= 80);
     free(other), groups_free(g, 1), model_free(&m), model_free(&second);
 }
