@@ -3,55 +3,34 @@
 
 static const double chain_ln2 = 0.693147180559945309;
 
-// log-sum-exp = ln(2^3 + 2^2 + 2 + 2) = ln 16; p = 8/16, 4/16, 2/16, 2/16 = 1/2, 1/4, 1/8, 1/8
-static void chain_logprobs(void) {
-    const double in_ln2[BOARD_N] = {-1, -1, -3,    // r1: token 0, token 0, then 3, which is not scored
-                                    -2, -1, -1,    // r2: 1, 0, 0
-                                    -1, -2, -3,    // r3: 0, 1, (3)
-                                    -1, -3, -3};   // r4: 0, (3), (3)
+// log-sum-exp = ln(2^3 + 2^2 + 2 + 2) = ln 16; p = 8/16, 4/16, 2/16, 2/16 = 1/2, 1/4, 1/8, 1/8. The mask's
+// rows 0110, 0111, 0110, 0100 lose their first entry, the prompt's: 110, 111, 110, 100. What is left adds up
+// to -1 - 1 = -2, -2 - 1 - 1 = -4, -1 - 2 = -3 and -1, times ln 2. D2: rewards [1,1,0,0]; r3 is right and not
+// in the box. The mean is 1/2, so the advantages are 1/2, 1/2, -1/2, -1/2, and 0 where nothing was sampled.
+static void chain_from_logits_to_advantages(void) {
+    const double logp[BOARD_N] = {-1, -1, -3,    // r1: token 0, token 0, then 3, which is not scored
+                                  -2, -1, -1,    // r2: 1, 0, 0
+                                  -1, -2, -3,    // r3: 0, 1, (3)
+                                  -1, -3, -3};   // r4: 0, (3), (3)
+    const int shifted[BOARD_N] = {1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 0, 0};
+    const double sum[BOARD_K] = {-2, -4, -3, -1}, reward[BOARD_K] = {1, 1, 0, 0};
     Board b = board_compute();
     CHECK_NEAR(log_sum_exp(b.logits, BOARD_V), 4 * chain_ln2, 1e-6);
-    for (int i = 0; i < BOARD_N; i++) CHECK_NEAR(b.logp[i], in_ln2[i] * chain_ln2, 1e-6);
-}
-
-// The rows 0110, 0111, 0110, 0100 lose their first entry, the prompt's: 110, 111, 110, 100. What is left adds
-// up to -1 - 1 = -2, -2 - 1 - 1 = -4, -1 - 2 = -3 and -1, times ln 2.
-static void chain_mask_and_sums(void) {
-    const int shifted[BOARD_N] = {1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 0, 0};
-    const double sum[BOARD_K] = {-2, -4, -3, -1};
-    Board b = board_compute();
-    for (int i = 0; i < BOARD_N; i++) CHECK(b.mask[i] == shifted[i]);
-    for (int k = 0; k < BOARD_K; k++) CHECK_NEAR(b.total[k], sum[k] * chain_ln2, 1e-6);
+    for (int i = 0; i < BOARD_N; i++) {
+        CHECK_NEAR(b.logp[i], logp[i] * chain_ln2, 1e-6);
+        CHECK(b.mask[i] == shifted[i]);
+        CHECK(b.token_adv[i] == (shifted[i] ? reward[i / BOARD_T1] - 0.5 : 0.0));
+    }
+    for (int k = 0; k < BOARD_K; k++) {
+        CHECK_NEAR(b.total[k], sum[k] * chain_ln2, 1e-6);
+        CHECK(b.reward[k] == reward[k] && b.adv[k] == reward[k] - 0.5);
+    }
     CHECK(count_masked(b.mask, BOARD_N) == 8);
 }
 
-// D2: [1,1,0,0]; r3 is right and not in the box. The mean is 1/2, so the advantages are 1/2, 1/2, -1/2, -1/2,
-// and 0 where nothing was sampled. Eight scored tokens: each counts 1/8.
-static void chain_rewards_advantages_weights(void) {
-    const float reward[BOARD_K] = {1, 1, 0, 0}, adv[BOARD_K] = {0.5f, 0.5f, -0.5f, -0.5f};
-    Board b = board_compute();
-    for (int k = 0; k < BOARD_K; k++) {
-        CHECK(b.reward[k] == reward[k]);
-        CHECK(b.adv[k] == adv[k]);
-        for (int t = 0; t < BOARD_T1; t++) {
-            int i = k * BOARD_T1 + t;
-            CHECK(b.token_adv[i] == (b.mask[i] ? adv[k] : 0.0f));
-            CHECK(b.w[i] == (b.mask[i] ? 0.125f : 0.0f));
-        }
-    }
-}
-
-// loss = -1/8 (1/2 (-2) + 1/2 (-4) - 1/2 (-3) - 1/2 (-1)) ln 2 = -1/8 (-1) ln 2 = 0.0866;
-// d loss/d logp = -w A = -+1/16
-static void chain_loss_and_dlogp(void) {
-    Board b = board_compute();
-    CHECK_NEAR(b.loss, chain_ln2 / 8, 1e-7);
-    for (int i = 0; i < BOARD_N; i++)
-        CHECK(b.dlogp[i] == (!b.mask[i] ? 0.0f : i / BOARD_T1 < 2 ? -0.0625f : 0.0625f));
-}
-
 // d logp/d logit_i = [i = token] - p_i. Token 0: (1/2, -1/4, -1/8, -1/8); token 1: (-1/2, 3/4, -1/8, -1/8).
-// Times -+1/16. The row that scores token t + 1 is row t; a row that scores nothing has gradient 0.
+// Times d loss/d logp, -+1/16. The row that scores token t + 1 is row t; a row that scores nothing has
+// gradient 0.
 static void chain_gradient_of_logits(void) {
     const double p[BOARD_V] = {0.5, 0.25, 0.125, 0.125};
     const double r1_first[BOARD_V] = {-1.0 / 32, 1.0 / 64, 1.0 / 128, 1.0 / 128};
@@ -61,23 +40,19 @@ static void chain_gradient_of_logits(void) {
         CHECK_NEAR(b.dlogits[v], r1_first[v], 1e-7);
         CHECK_NEAR(b.dlogits[BOARD_T * BOARD_V + v], r2_first[v], 1e-7);
     }
-    for (int k = 0; k < BOARD_K; k++)
-        for (int t = 0; t < BOARD_T; t++) {
-            int scored = t < BOARD_T1 && b.mask[k * BOARD_T1 + t];
-            double sum = 0.0, d = !scored ? 0.0 : k < 2 ? -1.0 / 16 : 1.0 / 16;
-            for (int v = 0; v < BOARD_V; v++) {
-                float found = b.dlogits[(k * BOARD_T + t) * BOARD_V + v];
-                int token = t < BOARD_T1 ? board_ids[k * BOARD_T + t + 1] : 0;
-                CHECK_NEAR(found, d * ((v == token) - p[v]), 1e-7);
-                sum += found;
-            }
-            CHECK_NEAR(sum, 0.0, 1e-7);                    // what one logit gains the others lose
-        }
+    for (int i = 0; i < BOARD_K * BOARD_T * BOARD_V; i++) {
+        int v = i % BOARD_V, t = i / BOARD_V % BOARD_T, k = i / BOARD_V / BOARD_T;
+        int scored = t < BOARD_T1 && b.mask[k * BOARD_T1 + t],
+              token = scored ? board_ids[k * BOARD_T + t + 1] : 0;
+        double d = !scored ? 0.0 : k < 2 ? -1.0 / 16 : 1.0 / 16;
+        CHECK_NEAR(b.dlogits[i], d * ((v == token) - p[v]), 1e-7);
+    }
 }
 
 // Lesson 9's first table: w = 1/8; 1/(4 * tokens of the answer); 1/4; 1/(4 * 3). With the sums -2, -4, -3, -1
-// (ln 2) and 2, 3, 2, 1 tokens the losses are 1/8; -1/8 (-2/2 - 4/3 + 3/2 + 1/1) = -1/48; 1/4; 1/12, each
-// times ln 2.
+// (ln 2) and 2, 3, 2, 1 tokens the losses are -1/8 (1/2 (-2) + 1/2 (-4) - 1/2 (-3) - 1/2 (-1)) = 1/8; -1/8
+// (-2/2 - 4/3 + 3/2 + 1/1) = -1/48; 1/4; 1/12, each times ln 2. d loss/d logp = -w A. The chain has the
+// first.
 static void chain_under_four_weights(void) {
     const double weight[4][BOARD_K] = {{1.0 / 8, 1.0 / 8, 1.0 / 8, 1.0 / 8},
                                        {1.0 / 8, 1.0 / 12, 1.0 / 8, 1.0 / 4},
@@ -91,25 +66,26 @@ static void chain_under_four_weights(void) {
         double found = loss_policy_gradient(dlogp, b.logp, b.token_adv, w, BOARD_N);
         CHECK_NEAR(found, loss[norm] * chain_ln2, 1e-6);
         for (int i = 0; i < BOARD_N; i++) {
-            int k = i / BOARD_T1;
-            CHECK_NEAR(w[i], b.mask[i] ? weight[norm][k] : 0.0, 1e-7);
-            CHECK_NEAR(dlogp[i], b.mask[i] ? -weight[norm][k] * (k < 2 ? 0.5 : -0.5) : 0.0, 1e-7);
+            double by_hand = b.mask[i] ? weight[norm][i / BOARD_T1] : 0.0;
+            CHECK_NEAR(w[i], by_hand, 1e-7);
+            CHECK_NEAR(dlogp[i], by_hand * (i / BOARD_T1 < 2 ? -0.5 : 0.5), 1e-7);
+            CHECK(norm != NORM_TOKEN_MEAN || (b.w[i] == by_hand && b.dlogp[i] == dlogp[i]));
         }
     }
+    CHECK_NEAR(b.loss, chain_ln2 / 8, 1e-7);
 }
 
 // What is printed fits one screen of 40 lines and 80 columns, and has these numbers.
 static void chain_fits_a_screen(void) {
-    Ran chain = *COMMAND(command_lesson, "chain");
+    const Ran* chain = COMMAND(command_lesson, "chain");
     int lines = 0;
-    CHECK(chain.status == 0);
-    for (const char* s = chain.out; *s; s++) lines += *s == '\n';
-    CHECK(lines <= 40 && longest_line(chain.out) <= 80);
-    CHECK(strstr(chain.out, "0.08664") && strstr(chain.out, "-0.03125") && strstr(chain.out, "0.19315"));
+    CHECK(chain->status == 0 && longest_line(chain->out) <= 80);
+    for (const char* s = chain->out; *s; s++) lines += *s == '\n';
+    CHECK(lines <= 40);
+    CHECK(strstr(chain->out, "0.08664") && strstr(chain->out, "-0.03125") && strstr(chain->out, "0.19315"));
 }
 
 static void test_chain(void) {
-    RUN_ALL(TEST(chain_fits_a_screen), TEST(chain_logprobs), TEST(chain_mask_and_sums),
-            TEST(chain_rewards_advantages_weights), TEST(chain_loss_and_dlogp),
-            TEST(chain_gradient_of_logits), TEST(chain_under_four_weights));
+    RUN_ALL(TEST(chain_fits_a_screen), TEST(chain_from_logits_to_advantages), TEST(chain_gradient_of_logits),
+            TEST(chain_under_four_weights));
 }

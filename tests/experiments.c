@@ -15,11 +15,9 @@ static void kl_of_one_place(void) {
             double other = -log(2.0) - 0.5 * log(pi) - 0.5 * log(1.0 - pi);
             double p = from_policy ? pi : 0.5, q = from_policy ? 0.5 : pi;
             double l0 = log(p / q), l1 = log((1.0 - p) / (1.0 - q));
-            Capture c = capture_begin();
-            double returned = print_kl_row(logits, ids, 1, 2, noises[i], from_policy, 7);
-            Text text = capture_end(&c);
-            CHECK(sscanf(text.data, "%lf %lf %lf %lf %lf %lf", &noise, &exact, &k1, &k3, &dev1, &dev3) == 6);
-            text_free(&text);
+            double returned;
+            const char* row = PRINTED(returned = print_kl_row(logits, ids, 1, 2, noises[i], from_policy, 7));
+            CHECK(sscanf(row, "%lf %lf %lf %lf %lf %lf", &noise, &exact, &k1, &k3, &dev1, &dev3) == 6);
             CHECK_NEAR(returned, from_policy ? kl : other, 1e-12);
             CHECK_NEAR(exact, returned, 1e-3);
             CHECK(noise == noises[i] && k3 >= 0.0);
@@ -41,15 +39,11 @@ static void groups_of_four(void) {
     static const float grades[20] = {0, .25, .25, .5, 0, .25, .25, .5, 0,   .25,
                                      .25, .5, 0, .25, .25, .5, 0, .25, .25, .5};
     const float* reward[2] = {rewards, grades};
-    const char* names[2] = {"rule", "graded"};
-    Capture c = capture_begin();
-    experiment_3(reward, names, 2, 5, 4);
-    Text text = capture_end(&c);
-    CHECK(strstr(text.data, "\n    4         1  0.0000       0.5  1.2247\n"));
-    CHECK(strstr(text.data, "2. The 5 groups of 4."));
-    CHECK(strstr(text.data, "graded           0.250       0.500    0.000         -\n"));
-    CHECK(strstr(text.data, "rule             0.550       0.600    0.600     0.133\n"));
-    text_free(&text);
+    const char *names[2] = {"rule", "graded"}, *text = PRINTED(experiment_3(reward, names, 2, 5, 4));
+    SAYS(text, "\n    4         1  0.0000       0.5  1.2247\n");
+    SAYS(text, "2. The 5 groups of 4.");
+    SAYS(text, "graded           0.250       0.500    0.000         -\n");
+    SAYS(text, "rule             0.550       0.600    0.600     0.133\n");
 }
 
 // 50 and 100 characters are rewarded, 49 and 101 are not; a letter of three bytes is one character, the end
@@ -68,14 +62,6 @@ static void length_rule(void) {
 
 // ---- the plot (two lines on one scale: tests/recipes.sh)
 
-static void check_plot(const Plot* p, const char* expected) {
-    Capture c = capture_begin();
-    print_plot(p);
-    Text text = capture_end(&c);
-    CHECK_TEXT(text.data, expected);
-    text_free(&text);
-}
-
 static void plot_of_two_units(void) {
     // Scaled, each line from its own min to its own max. On the logarithmic axis 1, 4, 16 are evenly spaced;
     // the reward has gained a third at 4, the rest is at its min. The second name with an r is drawn as B.
@@ -83,8 +69,9 @@ static void plot_of_two_units(void) {
     for (int i = 0; i < 16; i++) reward[i] = rest[i] = NAN;                // nothing but at k = 1, 4 and 16
     reward[0] = 10, reward[3] = 20, reward[15] = 40;
     rest[0] = -3, rest[3] = -5, rest[15] = -4;
-    check_plot(&(Plot){.title = "Two units", .x_name = "k", .y = {reward, rest},
-                       .names = {"reward", "rest"}, .series = 2, .points = 16, .scaled = 1, .log_x = 1},
+    Plot p = {.title = "Two units", .x_name = "k", .y = {reward, rest}, .names = {"reward", "rest"},
+              .series = 2, .points = 16, .scaled = 1, .log_x = 1};
+    CHECK_TEXT(PRINTED(print_plot(&p)),
                "Two units\n"
                "\n"
                "    max |BB                                                         rr\n"
@@ -115,15 +102,13 @@ static void plots_of_little(void) {
     static const double far[2] = {1.5e308, -1.5e308};
     const char* nothing = "None\n\n  (there is nothing to draw)\n";
     Plot p = {.title = "None", .x_name = "x", .y = {none}, .names = {"a"}, .series = 1, .points = 2};
-    check_plot(&p, nothing);
+    CHECK_TEXT(PRINTED(print_plot(&p)), nothing);
     p.y[0] = far;
-    check_plot(&p, nothing);
+    CHECK_TEXT(PRINTED(print_plot(&p)), nothing);
     p.y[0] = one, p.y[1] = none, p.names[1] = "b", p.series = 2;
-    Capture c = capture_begin();
-    print_plot(&p);
-    Text t = capture_end(&c);
-    CHECK(strstr(t.data, " |a\n") && strstr(t.data, "\n  a  a: 0.25 to 0.25\n  b  b: no numbers\n"));
-    text_free(&t);
+    const char* text = PRINTED(print_plot(&p));
+    SAYS(text, " |a\n");
+    SAYS(text, "\n  a  a: 0.25 to 0.25\n  b  b: no numbers\n");
 }
 
 static void ranges_have_round_numbers(void) {

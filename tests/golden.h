@@ -1,6 +1,6 @@
-// golden.h - a text that the program makes, against the file that a person has read. Words must be equal,
-// numbers nearly: half a unit in their last printed digit, or 1e-3 relative, so that another compiler may
-// round differently.
+// golden.h - a text that the program makes, against the file that a person has read, or one line of it. Words
+// must be equal, numbers nearly: half a unit in their last printed digit, or 1e-3 relative, so that another
+// compiler may round differently.
 
 // A number with its printed precision: "0.1875," -> 0.1875 and 0.5e-4. The punctuation around it is skipped.
 // 0 = no number.
@@ -16,35 +16,40 @@ static int printed_number(const char* word, double* value, double* half_unit) {
     return 1;
 }
 
-static int same_word(const char* a, const char* b) {
+// ANY_NUMBER: a number may be any other. WITH_STARS: "*" expects any word.
+enum { NEARLY, ANY_NUMBER, WITH_STARS };
+static int same_word(const char* found, const char* expected, int how) {
     double x, y, u, v;
-    if (!strcmp(a, b)) return 1;
-    if (!printed_number(a, &x, &u) || !printed_number(b, &y, &v)) return 0;
-    return fabs(x - y) <= 1e-3 * fabs(y) + 2.01 * fmax(u, v);
+    if (!strcmp(found, expected) || (how == WITH_STARS && !strcmp(expected, "*"))) return 1;
+    if (!printed_number(found, &x, &u) || !printed_number(expected, &y, &v)) return 0;
+    return how == ANY_NUMBER || fabs(x - y) <= 1e-3 * fabs(y) + 2.01 * fmax(u, v);
+}
+
+// Do two lines have the same words, but for the number of spaces? Both are shorter than a buffer.
+static int same_words(const char* found, const char* expected, int how) {
+    char x[4096], y[4096], *save_x, *save_y;
+    snprintf(x, sizeof x, "%s", found);
+    snprintf(y, sizeof y, "%s", expected);
+    char *p = strtok_r(x, " ", &save_x), *q = strtok_r(y, " ", &save_y);
+    while (p && q && same_word(p, q, how)) {
+        p = strtok_r(NULL, " ", &save_x);
+        q = strtok_r(NULL, " ", &save_y);
+    }
+    return !p && !q;
+}
+
+// The first line of *text; *text moves behind it.
+static void take_line(char line[4096], const char** text) {
+    int n = (int)strcspn(*text, "\n");
+    CHECK(n < 4096);
+    snprintf(line, 4096, "%.*s", n, *text);
+    *text += n + ((*text)[n] == '\n');
 }
 
 // The learning curves of CartPole are chaotic: one rounding more or less, and another episode falls. Only the
 // words of these lines are compared.
-static int only_words(const char* line) {
-    return strstr(line, "steps of REINFORCE") != NULL;
-}
-
-// What compare() says of two lines without their newlines, both shorter than a buffer.
-static int same_line(const char* found, const char* expected, int words) {
-    char x[4096], y[4096], *save_x, *save_y;
-    double value, unit;
-    int same = 1;
-    snprintf(x, sizeof x, "%s", found);
-    snprintf(y, sizeof y, "%s", expected);
-    char* p = strtok_r(x, " ", &save_x);
-    char* q = strtok_r(y, " ", &save_y);
-    while (p && q) {
-        int numbers = words && printed_number(p, &value, &unit) && printed_number(q, &value, &unit);
-        same &= numbers || same_word(p, q);
-        p = strtok_r(NULL, " ", &save_x);
-        q = strtok_r(NULL, " ", &save_y);
-    }
-    return same && !p && !q;
+static int how_to_compare(const char* line) {
+    return strstr(line, "steps of REINFORCE") ? ANY_NUMBER : NEARLY;
 }
 
 static void compare(const char* path, const char* found) {
@@ -53,52 +58,64 @@ static void compare(const char* path, const char* found) {
         return;
     }
     Text golden = read_file(path);
-    int line = 1, broken = 0;
-    const char *a = found, *b = golden.data;
-    while ((*a || *b) && broken < 5) {
-        char now[4096], was[4096];
-        size_t m = strcspn(a, "\n"), n = strcspn(b, "\n");
-        CHECK(m < sizeof now && n < sizeof was);
-        snprintf(now, sizeof now, "%.*s", (int)m, a);
-        snprintf(was, sizeof was, "%.*s", (int)n, b);
-        if (!same_line(now, was, only_words(now))) {
-            printf("  %s line %d\n    was  %s\n    now  %s\n", path, line, was, now);
-            broken++;
-        }
-        a += m + (a[m] == '\n');
-        b += n + (b[n] == '\n');
-        line++;
+    const char* expected = golden.data;
+    char now[4096], was[4096];
+    for (int line = 1, broken = 0; (*found || *expected) && broken < 5; line++) {
+        take_line(now, &found);
+        take_line(was, &expected);
+        if (same_words(now, was, how_to_compare(now))) continue;
+        printf("  %s line %d\n    was  %s\n    now  %s\n", path, line, was, now);
+        check_broken++;
+        broken++;
     }
-    CHECK(broken == 0);
     text_free(&golden);
 }
 
-// Is the line `words`, but for the number of spaces? "*" stands for any word; numbers may differ by half a
-// unit of their last digit.
-static int is_row(const char* line, const char* words) {
-    char x[400], y[400], *save_x, *save_y;
-    snprintf(x, sizeof x, "%s", line);
-    snprintf(y, sizeof y, "%s", words);
-    char *p = strtok_r(x, " ", &save_x), *q = strtok_r(y, " ", &save_y);
-    while (p && q && (!strcmp(q, "*") || same_word(p, q))) {
-        p = strtok_r(NULL, " ", &save_x);
-        q = strtok_r(NULL, " ", &save_y);
-    }
-    return !p && !q;
-}
-
-// Some line of the text has these words.
+// Some line of the text has these words; "*" stands for any word.
 #define ROW(text, ...) check_row(__LINE__, text, __VA_ARGS__)
 static void check_row(int line, const char* text, const char* format, ...) {
-    char words[400], row[400];
+    char words[400], row[4096];
     va_list list;
     va_start(list, format);
     vsnprintf(words, sizeof words, format, list);
     va_end(list);
-    for (const char* s = text; *s; s += strcspn(s, "\n"), s += *s == '\n') {
-        snprintf(row, sizeof row, "%.*s", (int)strcspn(s, "\n"), s);
-        if (is_row(row, words)) return;
+    for (const char* s = text; *s;) {
+        take_line(row, &s);
+        if (same_words(row, words, WITH_STARS)) return;
     }
     check_broken++;
     printf("  %s:%d: no line '%s' in:\n%s\n", __FILE__, line, words, text);
+}
+
+// What a call prints; the last four texts stay valid.
+#define PRINTED(call) (print_begin(), (void)(call), print_end())
+static Capture print_capture;
+static void print_begin(void) { print_capture = capture_begin(); }
+static const char* print_end(void) {
+    static Text text[4];
+    static int next;
+    next = (next + 1) % 4;
+    text_free(&text[next]);
+    return (text[next] = capture_end(&print_capture)).data;
+}
+
+// The line of text that begins with these words, behind any spaces; NULL = there is none.
+static const char* line_of(const char* text, const char* words) {
+    for (; text && *text; text = strchr(text, '\n')) {
+        text += strspn(text, " \n");
+        if (!strncmp(text, words, strlen(words))) return text;
+    }
+    return NULL;
+}
+
+// The last number of a line.
+static double last_number(const char* line) {
+    const char *p = line, *end = line ? line + strcspn(line, "\n") : NULL;
+    double value = NAN;
+    char* after;
+    for (; p < end; p = after > p ? after : p + 1) {
+        double found = strtod(p, &after);
+        if (after > p) value = found;
+    }
+    return value;
 }

@@ -1,22 +1,27 @@
-/* grade.c - data that stays honest: problem files of both kinds, what two files share (./rl overlap),
- * the refusal to train on the exam, and ./rl grade. Files are made by hand; each rule has its
- * counter-example.
- */
+// grade.c - data that stays honest: problem files of both kinds, what two files share (./rl overlap), the
+// refusal to train on the exam, and ./rl grade. Files are made by hand; each rule has its counter-example.
+
+// Each of these words stands in the text.
+#define SAY(text, ...) check_all_words(__LINE__, text, (const char*[]){__VA_ARGS__, NULL})
+static void check_all_words(int line, const char* text, const char* const* words) {
+    for (; *words; words++) check_words(line, text, *words, 1);
+}
 
 // ---- files of problems
 
-#define MATH                                                                                                 \
-    "[\n  {\n    \"problem\": \"Half of $3x-9$ is $x+37$. Find $x$.\",\n"                                    \
-    "    \"solution\": \"We get $3x-9 = 2x+74$, so $x = \\\\boxed{83}$. #### 7\",\n    \"answer\": "         \
-    "\"83\",\n"                                                                                              \
-    "    \"subject\": \"Algebra\",\n    \"level\": 2\n  },\n"                                                \
-    "  {\"question\": \"What is $14/3$?\", \"answer\": \"\\\\frac{14}{3}\", \"level\": \"Level 1\"}\n]\n"
+static const char MATH[] =
+    "[\n  {\n    \"problem\": \"Half of $3x-9$ is $x+37$. Find $x$.\",\n    \"answer\": \"83\",\n"
+    "    \"solution\": \"We get $3x-9 = 2x+74$, so $x = \\\\boxed{83}$. #### 7\",\n"
+    "    \"subject\": \"Algebra\",\n    \"level\": 2\n  },\n"
+    "  {\"question\": \"What is $14/3$?\", \"answer\": \"\\\\frac{14}{3}\", \"level\": \"Level 1\"}\n]\n";
 
+// A byte order mark and blank lines may stand before the bracket that decides; "problem" or "question". Lines
+// may say "problem" too; when both are there, "question" is the one.
 static void math_array(void) {
-    // the byte order mark and blank lines may stand before the bracket that decides; "problem" or "question"
-    static const char* const files[] = {MATH, "\xEF\xBB\xBF\r\n \t\n" MATH};
+    char marked[1000];
+    snprintf(marked, sizeof marked, "\xEF\xBB\xBF\r\n \t\n%s", MATH);
     for (int i = 0; i < 2; i++) {
-        Problems p = load_problems(put("math.json", files[i]));
+        Problems p = load_problems(put("math.json", i ? marked : MATH));
         CHECK(p.count == 2);
         CHECK_TEXT(p.list[0].question, "Half of $3x-9$ is $x+37$. Find $x$.");
         CHECK_TEXT(p.list[0].answer, "83");
@@ -24,9 +29,8 @@ static void math_array(void) {
         CHECK_TEXT(p.list[1].answer, "\\frac{14}{3}");
         problems_free(&p);
     }
-    // lines may say "problem" too; when both are there, "question" is the one
-    Problems p = load_problems(put("lines.jsonl", "{\"problem\": \"a\", \"answer\": \"b\"}\n"
-                                   "{\"problem\": \"c\", \"question\": \"d\", \"answer\": \"e\"}\n"));
+    Problems p = load_problems(put("lines.jsonl", json(
+        "{'problem': 'a', 'answer': 'b'}\n{'problem': 'c', 'question': 'd', 'answer': 'e'}\n")));
     CHECK_TEXT(p.list[0].question, "a");
     CHECK_TEXT(p.list[1].question, "d");
     problems_free(&p);
@@ -56,85 +60,46 @@ static int command_load(int argc, char** argv) {
     return 0;
 }
 
-static void arrays_that_cannot_be_read(void) {
-    static const struct {
-        const char *text, *words;
-    } bad[] = {
-        {"[]", "has no problems in it"},
-        {"[\n]\n", "has no problems in it"},
-        {"[", "line 1, column 2: the text ends too early"},
-        {"[\n {'problem': 'a', 'answer': 'b'},\n {'problem': 'a', 'ans", "line 3, column 23: the text"},
-        {"[{'problem': 'a',\n'answer': 'b'}\n{'problem': 'c'}]", "line 3, column 1: a comma"},
-        {"[{'problem': 'a', 'answer': 'b'}]\n[]", "line 2, column 1: there is something behind"},
-        {"[\n{'problem': 'a', 'answer': 'b'},\n\n7]", "line 4: an object"},
-        {"['a', 'b']", "line 1: an object"},
-        {"[{'problem': 'a', 'answer': 'b'},\n{'problem':\n'a'}]", "line 2: the field 'answer' is missing"},
-        {"[\n{'answer': 'b'}]", "line 2: the field 'question' is missing"},
-        {"[{'problem': 5, 'answer': 'b'}]", "line 1: the field 'problem' is not a text"},
-        {"[{'problem': 'a', 'answer': 204}]", "line 1: the field 'answer' is not a text"},
-        {"[{'problem': '', 'answer': 'b'}]", "line 1: the field 'problem' is empty"},
-    };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        REFUSED(COMMAND(command_load, put("bad.json", json(bad[i].text))), json(bad[i].words));
-}
-
 // ---- the same question
 
 static Match match_two(const char* a, const char* b) {
     Problem x = {(char*)a, NULL}, y = {(char*)b, NULL};
-    Problems p = {&x, 1}, q = {&y, 1};
-    Match* match = match_questions(&p, &q);
-    Match m = match[0];
+    Match *match = match_questions(&(Problems){&x, 1}, &(Problems){&y, 1}), m = match[0];
     free(match);
     return m;
 }
 
-static void likenesses(void) {
-    static const struct {
-        const char *a, *b;
-        int likeness;
-    } cases[] = {
-        {"Tom has 3 pens.", "Tom has 3 pens.", SAME_WORDS},
-        {"Tom has 3 pens.", " tom  has 3\npens!", SAME_WORDS},
-        {"Tom has 3 pens.", "Tom has 3 pen s.", LIKENESSES},                   // spaces make words
-        {"Tom\xE2\x80\x99s two-digit sum", "Tom's two digit sum", SAME_WORDS}, // quotes, hyphens
-        {"he has\xC2\xA0"
-         "3\xE2\x80\x94or 4",
-         "he has 3 or 4", SAME_WORDS},                               // Unicode's spaces and dashes
-        {"caf\xC3\xA9 of 5", "caf\xC3\xA8 of 5", LIKENESSES},        // its letters are letters
-        // capital letters beyond ASCII: Über, Łódź, Ждёт, Έχει Ήλιος; in the middle they are no name
-        {"\xC3\x9C" "ber 5", "\xC3\xBC" "ber 5", SAME_WORDS},
-        {"\xC5\x81\xC3\xB3" "d\xC5\xBA", "\xC5\x82\xC3\x93" "D\xC5\xB9", SAME_WORDS},
-        {"\xD0\x96\xD0\xB4\xD1\x91\xD1\x82", "\xD0\xB6\xD0\x94\xD0\x81\xD1\x82", SAME_WORDS},
-        {"\xCE\x88\xCF\x87\xCE\xB5\xCE\xB9", "\xCE\xAD\xCE\xA7\xCE\x95\xCE\x99", SAME_WORDS},
-        {"\xCE\x97\xCE\xA3", "\xCE\xB7\xCF\x82", SAME_WORDS},                   // the final sigma
-        {"\xC3\x96zil has 3", "\xC3\x84nne has 3", SAME_BUT_NAMES},
-        {"\xC3\xB6zil has 3", "\xC3\xA4nne has 3", LIKENESSES},
-        {"3\xC3\x97" "4", "3\xC3\xB7" "4", LIKENESSES},          // times and divided by are no letters
-        {"he has 1,000 pens", "he has 1000 pens", SAME_WORDS},       // the comma of thousands
-        {"the points 1,2 and 3", "the points 12 and 3", LIKENESSES}, // and of a list
-        {"3.5 m", "35 m", SAME_BUT_NUMBERS},                         // the point within a number
-        {"it is 3.", "it is 3", SAME_WORDS},                         // and behind it
-        {"find $5+3$", "find $5-3$", LIKENESSES},                    // signs count
-        {"find $5-3$", "find 5 - 3", SAME_WORDS},
-        {"find $x^2$", "find $x2$", LIKENESSES},
-        {"Tom has 3 pens.", "Ana has 3 pens.", SAME_BUT_NAMES},
-        {"Tom has 3 pens.", "ana has 3 pens.", LIKENESSES}, // a name has a capital letter
-        {"Tom has 3 pens.", "Ana has 3 cups.", LIKENESSES},
-        {"Tom has 3 pens.", "Ana has 1,250.5 pens.", SAME_BUT_NUMBERS},
-        {"he has 3 pens.", "he has 4 pens.", SAME_BUT_NUMBERS},
-        {"find $2x$", "find $17x$", SAME_BUT_NUMBERS},
-        {"find $2x$", "find $17y$", LIKENESSES},
-        {"???", "!!!", LIKENESSES}, // no words: nothing in common
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        int there = match_two(cases[i].a, cases[i].b).likeness,
-            back = match_two(cases[i].b, cases[i].a).likeness;
-        if (there == cases[i].likeness && back == there) continue;
+// Two questions are alike in the same way from both sides; a row is "one | the other".
+#define ALIKE(how, ...) check_alike(how, (const char*[]){__VA_ARGS__, NULL})
+static void check_alike(int how, const char* const* rows) {
+    for (; *rows; rows++) {
+        char one[100];
+        snprintf(one, sizeof one, "%s", *rows);
+        char* other = strstr(one, " | ");
+        *other = 0;
+        int there = match_two(one, other + 3).likeness, back = match_two(other + 3, one).likeness;
+        if (there == how && back == how) continue;
         check_broken++;
-        printf("  \"%s\", \"%s\": %d and %d, expected %d\n", cases[i].a, cases[i].b, there, back,
-               cases[i].likeness);
+        printf("  %s: %d and %d, expected %d\n", *rows, there, back, how);
     }
+}
+
+static void likenesses(void) {
+    // Quotes, hyphens, Unicode's spaces and dashes are like ASCII's; it has capitals, and a final sigma. The
+    // comma of thousands and the point behind a number do not count, the comma of a list, the point within,
+    // signs and spaces (which make words) do. A name has a capital letter. ??? has no words: nothing in
+    // common.
+    ALIKE(SAME_WORDS, "Tom has 3 pens. | Tom has 3 pens.", "Tom has 3 pens. |  tom  has 3\npens!",
+          "Tom’s two-digit sum | Tom's two digit sum", "he has\u00a03—or 4 | he has 3 or 4",
+          "Über 5 | über 5", "Łódź | łÓDŹ", "Ждёт | жДЁт", "Έχει | έΧΕΙ", "ΗΣ | ης",
+          "he has 1,000 pens | he has 1000 pens", "it is 3. | it is 3", "find $5-3$ | find 5 - 3");
+    ALIKE(SAME_BUT_NAMES, "Özil has 3 | Änne has 3", "Tom has 3 pens. | Ana has 3 pens.");
+    ALIKE(SAME_BUT_NUMBERS, "3.5 m | 35 m", "Tom has 3 pens. | Ana has 1,250.5 pens.",
+          "he has 3 pens. | he has 4 pens.", "find $2x$ | find $17x$");
+    ALIKE(LIKENESSES, "Tom has 3 pens. | Tom has 3 pen s.", "café of 5 | cafè of 5",
+          "özil has 3 | änne has 3", "3×4 | 3÷4", "the points 1,2 and 3 | the points 12 and 3",
+          "find $5+3$ | find $5-3$", "find $x^2$ | find $x2$", "Tom has 3 pens. | ana has 3 pens.",
+          "Tom has 3 pens. | Ana has 3 cups.", "find $2x$ | find $17y$", "??? | !!!");
 }
 
 // Thirty different words without those before `from` and behind `to`; up to three of them are replaced.
@@ -151,54 +116,45 @@ static const char* thirty_words(int from, int to, int x1, int x2, int x3) {
 }
 
 static void runs_of_eight_words(void) {
-    // 30 words have 23 runs of 8; word 15 is in the runs that begin at words 8 to 15: 8 are lost, 15 stay
-    const char* all = thirty_words(1, 30, 0, 0, 0);
-    Match m = match_two(all, thirty_words(1, 30, 15, 0, 0));
-    CHECK(m.likeness == NEARLY_SAME && m.twin == 0);
-    CHECK_NEAR(m.share, 15.0 / 23, 1e-12);
-    // words 10 and 13: the runs from 3 to 13 are lost, 12 of 23 stay, 52%. Words 10 and 14: 11 stay, 48%
-    m = match_two(all, thirty_words(1, 30, 10, 13, 0));
-    CHECK(m.likeness == NEARLY_SAME);
-    CHECK_NEAR(m.share, 12.0 / 23, 1e-12);
-    CHECK(match_two(all, thirty_words(1, 30, 10, 14, 0)).likeness == LIKENESSES);
-    // every eighth word changed: no run is left
-    CHECK(match_two(all, thirty_words(1, 30, 8, 16, 24)).likeness == LIKENESSES);
-    // the share is one of the question asked about: ten words (3 runs) out of thirty are all there
-    m = match_two(all, thirty_words(5, 14, 0, 0, 0));
-    CHECK(m.likeness == NEARLY_SAME && m.share == 1.0);
-    CHECK(match_two(thirty_words(5, 14, 0, 0, 0), all).likeness == LIKENESSES); // 3 of 23
-    // seven words are no run: they are the same or not
-    CHECK(match_two(all, thirty_words(1, 7, 0, 0, 0)).likeness == LIKENESSES);
-    CHECK(match_two(all, thirty_words(1, 8, 0, 0, 0)).likeness == NEARLY_SAME); // eight are one
-    // a run that is repeated counts once: eleven times "a" has the one run that twenty times "a" has, and b
-    m = match_two("a a a a a a a a a a a", "a a a a a a a a a a a a a a a a a a a a b");
-    CHECK_NEAR(m.share, 1.0 / 2, 1e-12);
+    const char *all = thirty_words(1, 30, 0, 0, 0), *few = "a a a a a a a a a a a";
+    // 30 words have 23 runs of 8; word 15 is in the runs that begin at words 8 to 15: 8 are lost, 15 stay.
+    // Words 10 and 13: the runs from 3 to 13 are lost, 12 of 23 stay, 52%. Words 10 and 14: 11 stay, 48%.
+    // Every eighth word: no run is left. The share is one of the question asked about: ten words (3 runs) out
+    // of thirty are all there, but not the thirty in the ten. Seven words are no run, they are the same or
+    // not; eight are one. A run that is repeated counts once: eleven times "a" has the one run that twenty
+    // times "a" has, and b.
+    const struct { const char *a, *b; double share; } cases[] = {
+        {all, thirty_words(1, 30, 15, 0, 0), 15.0 / 23}, {all, thirty_words(1, 30, 10, 13, 0), 12.0 / 23},
+        {all, thirty_words(1, 30, 10, 14, 0), 0.0}, {all, thirty_words(1, 30, 8, 16, 24), 0.0},
+        {all, thirty_words(5, 14, 0, 0, 0), 1.0}, {thirty_words(5, 14, 0, 0, 0), all, 0.0},
+        {all, thirty_words(1, 7, 0, 0, 0), 0.0}, {all, thirty_words(1, 8, 0, 0, 0), 1.0},
+        {few, "a a a a a a a a a a a a a a a a a a a a b", 0.5}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Match m = match_two(cases[i].a, cases[i].b);
+        CHECK(m.likeness == (cases[i].share > 0.0 ? NEARLY_SAME : LIKENESSES));
+        if (cases[i].share > 0.0) CHECK_NEAR(m.share, cases[i].share, 1e-12);
+        CHECK(cases[i].share == 0.0 || m.twin == 0);
+    }
     // two questions that each have a half do not add up to a near one: 8 + 8 of 23 runs, but 8 in each
-    Problem a[3] = {
-        {(char*)thirty_words(1, 15, 0, 0, 0), NULL}, {(char*)thirty_words(16, 30, 0, 0, 0), NULL}, {0}};
-    Problem b = {(char*)all, NULL};
-    Problems p = {a, 2}, q = {&b, 1};
-    Match* match = match_questions(&p, &q);
+    Problem a[3] = {{(char*)thirty_words(1, 15, 0, 0, 0), NULL}, {(char*)thirty_words(16, 30, 0, 0, 0), NULL},
+        {0}};
+    Problem b[2] = {{(char*)all, NULL}, {(char*)all, NULL}};
+    Match* match = match_questions(&(Problems){a, 2}, &(Problems){b, 1});
     CHECK(match[0].likeness == LIKENESSES);
     free(match);
     // of several near ones the nearest is named; and counters start at 0 again for the next question
     a[1].question = (char*)thirty_words(1, 30, 30, 0, 0); // 22 of 23
     a[2].question = (char*)thirty_words(1, 30, 15, 0, 0); // 15 of 23
-    Problem two[2] = {b, b};
-    p.count = 3, q = (Problems){two, 2};
-    match = match_questions(&p, &q);
+    match = match_questions(&(Problems){a, 3}, &(Problems){b, 2});
     for (int i = 0; i < 2; i++) {
         CHECK(match[i].likeness == NEARLY_SAME && match[i].twin == 1);
         CHECK_NEAR(match[i].share, 22.0 / 23, 1e-12);
     }
     free(match);
-}
-
-static void the_first_twin_is_named(void) {
-    Problem a[3] = {{(char*)"b c", NULL}, {(char*)"B, c", NULL}, {(char*)"B C", NULL}},
-            b[1] = {{(char*)"b c!", NULL}};
-    Problems p = {a, 3}, q = {b, 1};
-    Match* match = match_questions(&p, &q);
+    // of several equal ones the first
+    Problem twins[3] = {{(char*)"b c", NULL}, {(char*)"B, c", NULL}, {(char*)"B C", NULL}};
+    Problem one = {(char*)"b c!", NULL};
+    match = match_questions(&(Problems){twins, 3}, &(Problems){&one, 1});
     CHECK(match[0].likeness == SAME_WORDS && match[0].twin == 0);
     free(match);
 }
@@ -211,16 +167,14 @@ static void overlap_command(void) {
             "{\"problem\": \"tom has 3 pens: how many?\", \"answer\": \"3\"},\n"
             "{\"problem\": \"and why?\", \"answer\": \"3\"},{\"problem\": \"and when?\", \"answer\": \"3\"},"
             "{\"problem\": \"Ana has 4 pens. How many?\\u001b[2J\", \"answer\": \"3\"}]");
-    static const char* const says[] = {
-        "a.jsonl: 3 questions\n", "b.json: 4 questions\n",
+    const Ran* r = COMMAND(command_overlap, a, b);
+    CHECK(r->status == 0 && !*r->err);
+    SAY(r->out, "a.jsonl: 3 questions\n", "b.json: 4 questions\n",
         "the same without case, spaces, punctuation        2   50.00%\n",
         "the same but for names                            0    0.00%\n",
         "none of these                                     2   50.00%\n", // [2J is one more word
-        ("question 1 of B, question 1 of A\n    B     tom has 3 pens: how many?\n"
-         "    A     Tom has 3 pens. How many?\n")};
-    const Ran* r = COMMAND(command_overlap, a, b);
-    CHECK(r->status == 0 && !*r->err);
-    for (size_t i = 0; i < sizeof says / sizeof *says; i++) SAYS(r->out, says[i]);
+        "question 1 of B, question 1 of A\n    B     tom has 3 pens: how many?\n"
+        "    A     Tom has 3 pens. How many?\n");
     SAYS_NOT(r->out, "\x1b");
     REFUSED(COMMAND(command_overlap, a), "two files are needed");
     REFUSED(COMMAND(command_overlap, a, b, a), "is not expected here");
@@ -313,46 +267,39 @@ static void the_exam_is_not_trained_on(void) {
 
 // ---- grading
 
-// D2's four rollouts (section 4), then silence, and an empty box
-#define SIX                                                                                                  \
-    "{\"response\": \"\\\\boxed{83}\", \"answer\": \"83\"}\n"                                                \
-    "{\"response\": \"It is \\\\boxed{83.0}\", \"answer\": \"83\"}\n"                                        \
-    "{\"response\": \"The final answer is 83\", \"answer\": \"83\"}\n"                                       \
-    "{\"response\": \"We get \\\\boxed{38}\", \"answer\": \"83\"}\n"                                         \
-    "{\"response\": \"\", \"answer\": \"83\"}\n"                                                             \
-    "{\"response\": \"\\\\boxed{}\", \"answer\": \"83\"}\n"
+// D2's four rollouts (section 4), then silence, and an empty box. With 'quotes', for json().
+#define TOLD(text) "{'response': '" text "', 'answer': '83'}\n"
+#define SIX TOLD("\\\\boxed{83}") TOLD("It is \\\\boxed{83.0}") TOLD("The final answer is 83") \
+            TOLD("We get \\\\boxed{38}") TOLD("") TOLD("\\\\boxed{}")
 
 static void grades(void) {
-    const Ran* r = COMMAND(command_grade, put("six.jsonl", SIX));
+    const Ran* r = COMMAND(command_grade, put("six.jsonl", json(SIX)));
     CHECK(r->status == 0 && !*r->err);
-    SAYS(r->out, "6 responses to 6 questions, reward boxed\n");
-    SAYS(r->out, "  right           2   0.3333\n");
-    SAYS(r->out, "  wrong           2   0.3333 "); // 38, and nothing in the box
-    SAYS(r->out, "  no format       2   0.3333 "); // r3 of D2, and silence
-    SAYS(r->out, "                  1            of these, right when read leniently\n"); // r3
+    // wrong: 38, and nothing in the box; no format: r3 of D2, which is right, and silence
+    SAY(r->out, "6 responses to 6 questions, reward boxed\n", "  right           2   0.3333\n",
+        "  wrong           2   0.3333 ", "  no format       2   0.3333 ",
+        "                  1            of these, right when read leniently\n");
     // p = 1/3; variance (2 - 6/9) / 5 = 0.2667; it is worth p (1-p) / (0.2667 / 6) = 5 coin flips. Wilson
     // with z = 1.96: middle (1/3 + 3.8416/10) / (1 + 3.8416/5) = 0.7175 / 1.7683 = 0.4057, half width
     // 1.96 / 1.7683 sqrt(0.2222/5 + 3.8416/100) = 1.1084 x 0.28785 = 0.3191
     // the vote of one is the same; no vote: the two without the format, and the empty box
-    SAYS(r->out, "     1   0.3333  0.0867-0.7248   0.3333  0.0867-0.7248   0.5000        -\n");
-    SAYS(r->out, "Not right: record 3 4 5 6; --explain N shows why.\n");
+    SAY(r->out, "     1   0.3333  0.0867-0.7248   0.3333  0.0867-0.7248   0.5000        -\n",
+        "Not right: record 3 4 5 6; --explain N shows why.\n");
     SAYS_NOT(r->out, "\n     2   ");
     // gsm8k looks elsewhere: all six are without format, and three are right when read leniently
     r = COMMAND(command_grade, in_folder("six.jsonl"), "--reward=gsm8k");
-    SAYS(r->out, "  no format       6   1.0000 ");
-    SAYS(r->out, "                  3            of these");
+    SAY(r->out, "  no format       6   1.0000 ", "                  3            of these");
     // an array with "prediction" is the same; all right leaves nothing to explain
-    r = COMMAND(command_grade,
-                put("array.json", "[{\"prediction\": \"\\\\boxed{1/2}\", \"answer\": \"0.5\"}]"));
+    r = COMMAND(command_grade, put("array.json",
+                                   json("[{'prediction': '\\\\boxed{1/2}', 'answer': '0.5'}]")));
     SAYS(r->out, "  right           1   1.0000\n");
     SAYS_NOT(r->out, "Not right");
     SAYS_NOT(r->out, "leniently");
     // a reference answer of GSM8K may be the whole solution
     r = COMMAND(command_grade, "--reward", "gsm8k",
-                put("gsm.jsonl", "{\"response\": \"#### $1,000\", \"answer\": \"500*2\\n#### 1000\"}\n"
-                                 "{\"response\": \"#### 12\", \"answer\": \"13\"}\n"));
-    SAYS(r->out, "  right           1   0.5000\n");
-    SAYS(r->out, "  wrong           1   0.5000 ");
+                put("gsm.jsonl", json("{'response': '#### $1,000', 'answer': '500*2\\n#### 1000'}\n"
+                                      "{'response': '#### 12', 'answer': '13'}\n")));
+    SAY(r->out, "  right           1   0.5000\n", "  wrong           1   0.5000 ");
     SAYS_NOT(r->out, "stands");
 }
 
@@ -369,113 +316,114 @@ static int command_load_questions(int argc, char** argv) {
 static void what_nothing_earns_is_counted(void) {
     char lengthy[1200] = "", file[2000];
     memset(lengthy, 'x', sizeof lengthy - 1);
-    snprintf(file, sizeof file,
-             "{\"question\": \"a\", \"response\": \"so 42\", \"answer\": \"\\\\boxed{42}\"}\n"
-             "{\"question\": \"b\", \"response\": \"\", \"answer\": \"####\"}\n"
-             "{\"question\": \"c\", \"response\": \"\", \"answer\": \"%s\"}\n"
-             "{\"question\": \"d\", \"response\": \"\", \"answer\": \"yes\"}\n", lengthy);
+    snprintf(file, sizeof file, "%s{\"question\": \"d\", \"response\": \"\", \"answer\": \"%s\"}\n",
+             json("{'question': 'a', 'response': 'so 42', 'answer': '\\\\boxed{42}'}\n"
+                  "{'question': 'b', 'response': '', 'answer': '####'}\n"
+                  "{'question': 'c', 'response': '', 'answer': 'yes'}\n"), lengthy);
     const char* path = put("unearned.jsonl", file);
     const Ran* r = COMMAND(command_grade, path);
-    SAYS(r->out, "                  1            of these, right when read leniently\n"); // the truth is 42
-    SAYS(r->out, "\nOf 2 records the right answer is empty, too long, or nothing that the reward\n");
+    SAY(r->out, "                  1            of these, right when read leniently\n", // the truth is 42
+        "\nOf 2 records the right answer is empty, too long, or nothing that the reward\n");
     SAYS(COMMAND(command_grade, path, "--reward=gsm8k")->out, "\nOf 3 records the right answer is ");
-    SAYS(COMMAND(command_grade, path, "--explain=1")->out, "Compared  equal\nReward    0\n");
+    SAYS(COMMAND(command_grade, path, "--explain=1")->out, "Compared  equal, but not where the reward looks\nReward    0\n");
     SAYS(COMMAND(command_load_questions, "boxed", path)->out, ": 2 of 4 right answers are empty, too long,");
     r = COMMAND(command_load_questions, "gsm8k", path);
-    SAYS(r->out, ": 3 of 4 right answers are empty, too long, or nothing that the reward gsm8k pays for");
-    SAYS(r->out, "first 42\n");
+    SAY(r->out, ": 3 of 4 right answers are empty, too long, or nothing that the reward gsm8k pays for",
+        "first 42\n");
 }
 
-#define GIVE(field, value, box)                                                                              \
-    "{\"" field "\": " value ", \"response\": \"\\\\boxed{" box "}\", \"answer\": \"1\"}\n"
+#define GIVE(fields, box) "{" fields ", 'response': '\\\\boxed{" box "}', 'answer': '1'}\n"
+#define GIVE_A(box) GIVE("'question': 'A'", box)
+#define GIVE_B(box) GIVE("'question': 'B'", box)
 
 static void several_responses_to_a_question(void) {
     // A: 2 of 4 right, B: 0 of 4, mixed in the file. pass@1 = (2/4 + 0) / 2. pass@2: of the 6 pairs out of
     // A's four, one is without a right one, (1 - 1/6 + 0) / 2 = 0.4167. pass@4 = (1 + 0) / 2
-    const char* eight = GIVE("question", "\"A\"", "1") GIVE("question", "\"B\"", "0")
-        GIVE("question", "\"A\"", "2") GIVE("question", "\"B\"", "0") GIVE("question", "\"A\"", "1")
-            GIVE("question", "\"B\"", "3") GIVE("question", "\"B\"", "0") GIVE("question", "\"A\"", "0");
-    const Ran* r = COMMAND(command_grade, put("eight.jsonl", eight));
-    SAYS(r->out, "8 responses to 2 questions");
-    SAYS(r->out, "     1   0.2500  ");
-    // 5/6 and 0: variance 25/72, worth (35/144) / (25/144) = 1.4 flips: middle (5/12 + z^2/2.8) / 3.744 =
-    // 0.47774, half 1.96 / 3.744 sqrt(0.24306/1.4 + z^2/7.84) = 0.42646
-    // the vote: A says 1 2 | 1 0, a tie goes to the first, so 1 and 1: right; B never is: (1 + 0) / 2
-    SAYS(r->out, "     2   0.4167  0.0513-0.9042   0.5000  ");
-    // pass@4 is 1 and 0, variance 1/2, worth 0.25 / (0.5/2) = 1 flip: 1/2 +- 1.96 / 4.8416 sqrt(1/4 + z^2/4)
-    SAYS(r->out, "     4   0.5000  0.0546-0.9454   0.5000  0.0546-0.9454   0.0000        -\n");
-    SAYS(r->out, "Not right: record 2 3 4 6 7 8;");
+    const Ran* r = COMMAND(command_grade, put("eight.jsonl", json(
+        GIVE_A("1") GIVE_B("0") GIVE_A("2") GIVE_B("0") GIVE_A("1") GIVE_B("3") GIVE_B("0") GIVE_A("0"))));
+    // The interval counts questions. pass@1: shares 1/2 and 0 have variance 1/8, which is worth 0.1875 /
+    // (0.125/2) = 3 flips: middle (0.25 + 3.8416/6) / (1 + 3.8416/3) = 0.89027 / 2.28053 = 0.39038, half
+    // width 1.96 / 2.28053 sqrt(0.1875/3 + 3.8416/36) = 0.85945 x 0.41134 = 0.35353. pass@2: 5/6 and 0:
+    // variance 25/72, worth (35/144) / (25/144) = 1.4 flips: middle (5/12 + z^2/2.8) / 3.744 = 0.47774, half
+    // 1.96 / 3.744 sqrt(0.24306/1.4 + z^2/7.84) = 0.42646; pass@4: 1 and 0, variance 1/2, worth 0.25 /
+    // (0.5/2) = 1 flip: 1/2 +- 1.96 / 4.8416 sqrt(1/4 + z^2/4). The vote: A says 1 2 | 1 0, a tie goes to the
+    // first, so 1 and 1: right; B never is: (1 + 0) / 2
+    SAY(r->out, "8 responses to 2 questions",
+        "     1   0.2500  0.0368-0.7439   0.2500  0.0368-0.7439   0.0000        -\n",
+        "     2   0.4167  0.0513-0.9042   0.5000  ",
+        "     4   0.5000  0.0546-0.9454   0.5000  0.0546-0.9454   0.0000        -\n",
+        "Not right: record 2 3 4 6 7 8;");
     SAYS_NOT(r->out, "counts the same");
-    // the interval counts questions: shares 1/2 and 0 have variance 1/8, which is worth 0.1875 / (0.125/2)
-    // = 3 flips: middle (0.25 + 3.8416/6) / (1 + 3.8416/3) = 0.89027 / 2.28053 = 0.39038, half width
-    // 1.96 / 2.28053 sqrt(0.1875/3 + 3.8416/36) = 0.85945 x 0.41134 = 0.35353
-    SAYS(r->out, "     1   0.2500  0.0368-0.7439   0.2500  0.0368-0.7439   0.0000        -\n");
     // numbers as ids; 7 and 7.0 are one number. One question has one response, so nothing is known of pass@2
-    r = COMMAND(command_grade, put("ids.jsonl", GIVE("id", "7", "1") GIVE("id", "8", "1")
-                                                    GIVE("id", "7.0", "0") GIVE("id", "7", "0")));
-    SAYS(r->out, "4 responses to 2 questions");
-    SAYS(r->out, "     1   0.6667 "); // (1/3 + 1) / 2
-    SAYS(r->out, "1 to 3 responses to a question; each question counts the same.\n");
+    r = COMMAND(command_grade, put("ids.jsonl", json(
+        GIVE("'id': 7", "1") GIVE("'id': 8", "1") GIVE("'id': 7.0", "0") GIVE("'id': 7", "0"))));
+    SAY(r->out, "4 responses to 2 questions", "     1   0.6667 ", // (1/3 + 1) / 2
+        "1 to 3 responses to a question; each question counts the same.\n");
     SAYS_NOT(r->out, "\n     2   ");
     // the question counts before the id; a record that names none is a question of its own
-    r = COMMAND(command_grade, put("mixed.jsonl", GIVE("id", "1, \"problem\": \"A\"", "1")
-                                                      GIVE("id", "2, \"problem\": \"A\"", "0")
-                                                          GIVE("x", "1", "1") GIVE("x", "1", "1")));
+    r = COMMAND(command_grade, put("mixed.jsonl", json(
+        GIVE("'id': 1, 'problem': 'A'", "1") GIVE("'id': 2, 'problem': 'A'", "0")
+        GIVE("'x': 1", "1") GIVE("'x': 1", "1"))));
     SAYS(r->out, "4 responses to 3 questions");
 }
 
-static void explanations(void) {
-    const char* file = put("seven.jsonl",
-            SIX "\n{\"response\": \"\\u001b[31m\\\\boxed{\\\\dfrac{28}{6}}\", \"answer\": \"14/3\"}\n"
-                "{\"response\": \"\\\\boxed{ (x+1)^2 }\", \"answer\": \"x^2+2x+1\"}\n"
-                "{\"response\": \"so 4 #### 1,000\", \"answer\": \"= 1000 #### 1000.0\"}\n"
-                "{\"response\": \"\\\\boxed{\\\\left(1, 2\\\\right)}\", \"answer\": \"(1,2)\"}\n");
-    static const struct { const char *explain, *reward, *says[6]; } cases[] = {
-        // a blank line is a line, but no record; what a model wrote does not reach the terminal raw
-        {"7", "boxed", {"Record 7 of ", "line 8, reward boxed\n",
-                        "Response  \\x1B[31m\\boxed{\\dfrac{28}{6}}\n",
-                        "Found     \\dfrac{28}{6}\nNormal    \\frac{28}{6}\n",
-                        "Normal    \\frac{28}{6}\nValue     4.66666666667 = 14/3 exactly\n",
-                        "Answer    14/3\nNormal    14/3\nValue     4.66666666667 = 14/3 exactly\n"}},
-        {"7", "boxed", {"Compared  equal\nReward    1\n"}},
-        {"8", "boxed", {"Found     (x+1)^2\n", " at evaluation point 0\n"}},
-        {"1", "boxed", {"Compared  equal\nReward    1\n"}},
-        {"2", "boxed", {"Compared  equal\nReward    1\n"}},
-        {"3", "boxed", {"Found     (nothing where the reward looks)\n\nAnswer    83\n",
-                        "Leniently 83\nCompared  equal\nReward    0\n"}},   // right, and 0: D2 section 4
-        {"4", "boxed", {"Compared  different\nReward    0\n"}},
-        {"5", "boxed", {"Reward    0\n"}},
-        {"9", "gsm8k", {"Found     1000\n", "Answer    1000.0\n", "Compared  equal\nReward    1\n"}},
-        {"10", "boxed", {"Compared  equal\nReward    1\n"}},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const Ran* r =
-            COMMAND(command_grade, file, "--explain", cases[i].explain, "--reward", cases[i].reward);
-        CHECK(r->status == 0);
-        for (int k = 0; k < 6 && cases[i].says[k]; k++) SAYS(r->out, cases[i].says[k]);
-        SAYS_NOT(r->out, "accuracy");
-        if (!strcmp(cases[i].explain, "5")) SAYS_NOT(r->out, "Compared");   // nothing to compare
-    }
+static const char* explained(const char* record, const char* reward) {
+    const Ran* r = COMMAND(command_grade, in_folder("ten.jsonl"), "--explain", record, "--reward", reward);
+    CHECK(r->status == 0);
+    SAYS_NOT(r->out, "accuracy");
+    return r->out;
 }
 
-static void what_cannot_be_graded(void) {
-    static const struct {
-        const char *text, *words;
-    } bad[] = {
-        {"", "has no responses in it"},
-        {"[]", "has no responses in it"},
-        {SIX "{'answer': '1'}", "line 7: neither a field 'response' nor 'prediction'"},
-        {"{'response': '1'}", "line 1: the field 'answer' is missing"},
-        {"{'response': 1, 'answer': '1'}", "line 1: the field 'response' is not a text"},
-        {"{'prediction': null, 'answer': '1'}", "line 1: the field 'prediction' is not a text"},
-        {"{'response': '1', 'answer': ''}", "line 1: the field 'answer' is empty"},
-        {"{'response': '1', 'answer': '1', 'id': [1]}", "line 1: the field 'id' is neither"},
-        {"{'response': '1', 'answer': '1'", "line 1, column 32: the text ends too early"},
-        {"[{'response': '1', 'answer': '1'},\n\n 5]", "line 3: an object"},
-    };
+static void explanations(void) {
+    static const char* const right[] = {"1", "2", "7", "10"};
+    put("ten.jsonl", json(SIX "\n{'response': '\\u001b[31m\\\\boxed{\\\\dfrac{28}{6}}', 'answer': '14/3'}\n"
+                          "{'response': '\\\\boxed{ (x+1)^2 }', 'answer': 'x^2+2x+1'}\n"
+                          "{'response': 'so 4 #### 1,000', 'answer': '= 1000 #### 1000.0'}\n"
+                          "{'response': '\\\\boxed{\\\\left(1, 2\\\\right)}', 'answer': '(1,2)'}\n"));
+    for (int i = 0; i < 4; i++) SAYS(explained(right[i], "boxed"), "Compared  equal\nReward    1\n");
+    // a blank line is a line, but no record; what a model wrote does not reach the terminal raw
+    SAY(explained("7", "boxed"), "Record 7 of ", "line 8, reward boxed\n",
+        "Response  \\x1B[31m\\boxed{\\dfrac{28}{6}}\n", "Found     \\dfrac{28}{6}\nNormal    \\frac{28}{6}\n",
+        "Normal    \\frac{28}{6}\nValue     4.66666666667 = 14/3 exactly\n",
+        "Answer    14/3\nNormal    14/3\nValue     4.66666666667 = 14/3 exactly\n");
+    SAY(explained("8", "boxed"), "Found     (x+1)^2\n", " at evaluation point 0\n");
+    SAY(explained("3", "boxed"), "Found     (nothing where the reward looks)\n\nAnswer    83\n",
+        "Leniently 83\nCompared  equal, but not where the reward looks\nReward    0\n");              // right, and 0: D2 section 4
+    SAYS(explained("4", "boxed"), "Compared  different\nReward    0\n");
+    SAYS(explained("5", "boxed"), "Reward    0\n");
+    SAYS_NOT(explained("5", "boxed"), "Compared");                    // nothing to compare
+    SAY(explained("9", "gsm8k"), "Found     1000\n", "Answer    1000.0\n", "Compared  equal\nReward    1\n");
+}
+
+static void what_cannot_be_read(void) {
+    static const struct { int (*command)(int argc, char** argv); const char *text, *words; } bad[] = {
+        {command_load, "[]", "has no problems in it"}, {command_load, "[\n]\n", "has no problems in it"},
+        {command_load, "[", "line 1, column 2: the text ends too early"},
+        {command_load, "[\n {'problem': 'a', 'answer': 'b'},\n {'problem': 'a', 'ans",
+         "line 3, column 23: the text"},
+        {command_load, "[{'problem': 'a',\n'answer': 'b'}\n{'problem': 'c'}]", "line 3, column 1: a comma"},
+        {command_load, "[{'problem': 'a', 'answer': 'b'}]\n[]", "line 2, column 1: there is something"},
+        {command_load, "[\n{'problem': 'a', 'answer': 'b'},\n\n7]", "line 4: an object"},
+        {command_load, "['a', 'b']", "line 1: an object"},
+        {command_load, "[{'problem': 'a', 'answer': 'b'},\n{'problem':\n'a'}]",
+         "line 2: the field 'answer' is missing"},
+        {command_load, "[\n{'answer': 'b'}]", "line 2: the field 'question' is missing"},
+        {command_load, "[{'problem': 5, 'answer': 'b'}]", "line 1: the field 'problem' is not a text"},
+        {command_load, "[{'problem': 'a', 'answer': 204}]", "line 1: the field 'answer' is not a text"},
+        {command_load, "[{'problem': '', 'answer': 'b'}]", "line 1: the field 'problem' is empty"},
+        {command_grade, "", "has no responses in it"}, {command_grade, "[]", "has no responses in it"},
+        {command_grade, SIX "{'answer': '1'}", "line 7: neither a field 'response' nor 'prediction'"},
+        {command_grade, "{'response': '1'}", "line 1: the field 'answer' is missing"},
+        {command_grade, "{'response': 1, 'answer': '1'}", "line 1: the field 'response' is not a text"},
+        {command_grade, "{'prediction': null, 'answer': '1'}",
+         "line 1: the field 'prediction' is not a text"},
+        {command_grade, "{'response': '1', 'answer': ''}", "line 1: the field 'answer' is empty"},
+        {command_grade, "{'response': '1', 'answer': '1', 'id': [1]}", "line 1: the field 'id' is neither"},
+        {command_grade, "{'response': '1', 'answer': '1'", "line 1, column 32: the text ends too early"},
+        {command_grade, "[{'response': '1', 'answer': '1'},\n\n 5]", "line 3: an object"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        REFUSED(COMMAND(command_grade, put("bad.jsonl", json(bad[i].text))), json(bad[i].words));
-    const char* six = put("six.jsonl", SIX);
+        REFUSED(COMMAND(bad[i].command, put("bad.json", json(bad[i].text))), json(bad[i].words));
+    const char* six = put("six.jsonl", json(SIX));
     REFUSED(COMMAND(command_grade, "--reward=boxed"), "a file is missing");
     REFUSED(COMMAND(command_grade, "nowhere.jsonl"), "cannot open nowhere.jsonl");
     REFUSED(COMMAND(command_grade, six, "--explain=7"), "--explain 7: ");
@@ -489,30 +437,24 @@ static void what_cannot_be_graded(void) {
 static char real_math[PATH_SIZE], real_answers[PATH_SIZE], real_train[PATH_SIZE], real_test[PATH_SIZE];
 
 static void real_answers_are_graded(void) {
-    const Ran* r = COMMAND(command_grade, real_answers);
-    SAYS(r->out, "500 responses to 500 questions");
-    SAYS(r->out, "  right         493   0.9860\n");
-    SAYS(r->out, "Not right: record 74 167 265 306 319 423 473;");
+    SAY(COMMAND(command_grade, real_answers)->out, "500 responses to 500 questions",
+        "  right         493   0.9860\n", "Not right: record 74 167 265 306 319 423 473;");
 }
 
-static void real_problems_load(void) {
+static void real_problems_load(void) {            // what their answers are worth: real.c
     Problems p = load_problems(real_math);
     CHECK(p.count == 500);
     CHECK_TEXT(p.list[0].answer, "\\left( 3, \\frac{\\pi}{2} \\right)");
-    for (int i = 0; i < p.count; i++) {
-        char boxed[1100];
-        snprintf(boxed, sizeof boxed, "\\boxed{%s}", p.list[i].answer);
-        CHECK(reward_boxed(boxed, p.list[i].answer) == 1.0f);
-        CHECK(!strstr(p.list[i].answer, "####")); // or load_questions would cut it
-    }
+    for (int i = 0; i < p.count; i++) CHECK(!strstr(p.list[i].answer,
+     "####"));  // load_questions would cut it
     problems_free(&p);
 }
 
 static void gsm8k_is_kept_apart(void) {
     // and for two pairs: one template with other numbers, and a train that was a plane
-    const Ran* r = COMMAND(command_overlap, real_train, real_test);
-    SAYS(r->out, "the same but for names                            0    0.00%\n");
-    SAYS(r->out, "none of these                                  1317   99.85%\n");
+    SAY(COMMAND(command_overlap, real_train, real_test)->out,
+        "the same but for names                            0    0.00%\n",
+        "none of these                                  1317   99.85%\n");
 }
 
 static void test_grade(void) {
@@ -521,11 +463,11 @@ static void test_grade(void) {
     join_path(real_answers, data, "math500/gpt_answers.json");
     join_path(real_train, data, "gsm8k/train.jsonl"), join_path(real_test, data, "gsm8k/test.jsonl");
     open_folder();
-    RUN_ALL(TEST(math_array), TEST(rl_sees_only_the_final_answer), TEST(arrays_that_cannot_be_read),
-            TEST(likenesses), TEST(runs_of_eight_words), TEST(the_first_twin_is_named), TEST(overlap_command),
-            TEST(overlap_is_short), TEST(overlap_is_fast), TEST(the_exam_is_not_trained_on), TEST(grades),
-            TEST(what_nothing_earns_is_counted), TEST(several_responses_to_a_question), TEST(explanations),
-            TEST(what_cannot_be_graded));
+    RUN_ALL(TEST(math_array), TEST(rl_sees_only_the_final_answer), TEST(likenesses),
+     TEST(runs_of_eight_words),
+            TEST(overlap_command), TEST(overlap_is_short), TEST(overlap_is_fast),
+            TEST(the_exam_is_not_trained_on), TEST(grades), TEST(what_nothing_earns_is_counted),
+            TEST(several_responses_to_a_question), TEST(explanations), TEST(what_cannot_be_read));
     RUN_IF(file_exists(real_answers), real_answers_are_graded);
     RUN_IF(file_exists(real_math), real_problems_load);
     RUN_IF(file_exists(real_test), gsm8k_is_kept_apart);

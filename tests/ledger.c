@@ -1,5 +1,5 @@
 // The claims ledger: what the three documents say, sentence by sentence, and what the chapters find.
-// One table at the end: the document, the place, a check, the expected verdict, the document's own words.
+// One table at the end: the document, the place, a check, the document's own words, the expected verdict.
 //
 // The test compares all with docs/claims.md, which `make golden` writes, and looks the quotations up.
 //
@@ -12,17 +12,27 @@
 // The history of a model, or what somebody else measured, is not here: nothing could prove it wrong.
 
 typedef enum { HOLDS, HOLDS_IF, DOES_NOT_HOLD, VERDICTS } Verdict;
+static const char* const verdict_words[VERDICTS] = {"holds", "holds if ", "does not hold: "};
 
 static Verdict decide(int as_printed, int under_condition) {
     return as_printed ? HOLDS : under_condition ? HOLDS_IF : DOES_NOT_HOLD;
 }
 
-static void fill_with(float* x, int n, float value) {
-    for (int i = 0; i < n; i++) x[i] = value;
+// A number for every token of a check; the last four arrays stay valid.
+enum { MANY = 4000 };
+static const float* same(double value) {
+    static float x[4][MANY];
+    static int next;
+    next = (next + 1) % 4;
+    for (int i = 0; i < MANY; i++) x[next][i] = (float)value;
+    return x[next];
 }
 
-static void ones(int* mask, int n) {
-    for (int i = 0; i < n; i++) mask[i] = 1;
+// A mask of MANY ones.
+static const int* ones(void) {
+    static int mask[MANY];
+    for (int i = 0; i < MANY; i++) mask[i] = 1;
+    return mask;
 }
 
 // The digits of a rounding error depend on the compiler.
@@ -50,14 +60,12 @@ static double toy_expected(const double* logp, const double* reward) {
     return J;
 }
 
-static int toy_digit_sum(int y) { return y / 9 + y / 3 % 3 + y % 3; }
-
 // Other rewards of a digit sum. kind 0: its closeness to 3, 1: its size, 2: is it 4?
 static void toy_fill_reward(double* reward, int kind) {
-    for (int e = 0; e < TOY_PARAMS; e++) {
-        int sum = e < TOY_LAST ? 0 : toy_digit_sum(e - TOY_LAST);
-        double value = kind == 0 ? 1.0 - abs(sum - 3) / 3.0 : kind == 1 ? sum / 6.0 : sum == 4;
-        reward[e] = e < TOY_LAST ? 0.0 : value;
+    memset(reward, 0, TOY_PARAMS * sizeof *reward);
+    for (int y = 0; y < TOY_ANSWERS; y++) {
+        int sum = y / 9 + y / 3 % 3 + y % 3;
+        reward[TOY_LAST + y] = kind == 0 ? 1.0 - abs(sum - 3) / 3.0 : kind == 1 ? sum / 6.0 : sum == 4;
     }
 }
 
@@ -87,12 +95,11 @@ static void toy_sample(int* entry, const double* logp, Rng* rng) {
 static void toy_train(double* logp, const Toy* ref, const double* reward, ToyTraining o, Rng* rng) {
     enum { K = 8, N = K * TOY_T };
     double theta[TOY_PARAMS];
-    int entry[N], mask[N];
+    int entry[N];
     float adv[K], token_adv[N], old[N], ratio[N], now[N], w[N], dlogp[N];
     memcpy(theta, ref->theta, sizeof theta);
     toy_log_policy(logp, theta);
-    ones(mask, N);
-    token_weights(w, mask, K, TOY_T, NORM_SEQUENCE_SUM, 0);
+    token_weights(w, ones(), K, TOY_T, NORM_SEQUENCE_SUM, 0);
     for (int step = 0; step < o.updates * o.passes; step++) {
         if (step % o.passes == 0) {
             float r[K] = {0};
@@ -102,10 +109,10 @@ static void toy_train(double* logp, const Toy* ref, const double* reward, ToyTra
                 r[i / TOY_T] += (float)(reward[entry[i]] - o.beta * (logp[entry[i]] - ref->logp[entry[i]]));
             }
             compute_advantages(adv, r, K, o.advantage);
-            broadcast_advantages(token_adv, adv, mask, K, TOY_T);
+            broadcast_advantages(token_adv, adv, ones(), K, TOY_T);
         }
         for (int i = 0; i < N; i++) now[i] = (float)logp[entry[i]];
-        token_log_ratio(ratio, now, old, mask, K, TOY_T);
+        token_log_ratio(ratio, now, old, ones(), K, TOY_T);
         if (o.clip > 0.0f) loss_clip(dlogp, ratio, token_adv, w, N, o.clip, o.clip);
         else loss_policy_gradient(dlogp, now, token_adv, w, N);
         for (int i = 0; i < N; i++) toy_add_score(theta, logp, entry[i], -o.rate * dlogp[i]);
@@ -138,14 +145,11 @@ static Verdict check_temperature(Text* f) {
 
 static Verdict check_zero_variance(Text* f) {
     const int kinds[3] = {ADVANTAGE_CENTERED, ADVANTAGE_RLOO, ADVANTAGE_GRPO};
-    float reward[16], adv[16], logp[16], w[16], dlogp[16];
+    float adv[16], dlogp[16];
     int not_zero = 0;
-    fill_with(logp, 16, -1.0f);
-    fill_with(w, 16, 1.0f / 16);
     for (int i = 0; i < 6; i++) {
-        fill_with(reward, 16, i % 2 ? 1.0f : 0.0f);
-        compute_advantages(adv, reward, 16, kinds[i / 2]);
-        loss_policy_gradient(dlogp, logp, adv, w, 16);
+        compute_advantages(adv, same(i % 2), 16, kinds[i / 2]);
+        loss_policy_gradient(dlogp, same(-1.0), adv, same(1.0 / 16), 16);
         for (int k = 0; k < 16; k++) not_zero += dlogp[k] != 0.0f; // a NaN is not 0 either
     }
     text_printf(f, "16 equal rewards, all 0 or all 1, 3 kinds of advantage: %d gradients other than 0",
@@ -178,9 +182,7 @@ static Verdict check_last_hash(Text* f) {
     return decide(same[2], same[0] && same[1]);
 }
 
-typedef float (*RewardRule)(const char* response, const char* truth);
-
-static int count_paid(RewardRule reward, const char* const* texts, int n, const char* truth) {
+static int count_paid(RewardFunction reward, const char* const* texts, int n, const char* truth) {
     int paid = 0;
     for (int i = 0; i < n; i++) paid += reward(texts[i], truth) == 1.0f;
     return paid;
@@ -288,12 +290,11 @@ static Verdict check_on_policy(Text* f) {
 }
 
 static Verdict check_no_clip(Text* f) {
-    const float logp[2] = {-0.5f, -1.0f}, adv[2] = {0.75f, -0.25f}, w[2] = {0.5f, 0.5f};
-    const float same[2] = {0, 0}, drifted[2] = {1, 0};
+    const float logp[2] = {-0.5f, -1.0f}, adv[2] = {0.75f, -0.25f}, drifted[2] = {1, 0};
     float plain[2], clipped[2], far[2];
-    loss_policy_gradient(plain, logp, adv, w, 2);
-    loss_clip(clipped, same, adv, w, 2, 0.2f, 0.2f);
-    loss_clip(far, drifted, adv, w, 2, 0.2f, 0.2f);
+    loss_policy_gradient(plain, logp, adv, same(0.5), 2);
+    loss_clip(clipped, same(0.0), adv, same(0.5), 2, 0.2f, 0.2f);
+    loss_clip(far, drifted, adv, same(0.5), 2, 0.2f, 0.2f);
     text_printf(f, "gradients of two fresh samples: clipped %.4f and %.4f, plain %.4f and %.4f; of a token "
                 "whose ratio has drifted to e: clipped %.4f", clipped[0], clipped[1], plain[0], plain[1],
                 fabs(far[0]));
@@ -304,8 +305,8 @@ static Verdict check_no_clip(Text* f) {
 static double length_factor(int length_1, int length_2) {
     float mean[80], sum[80];
     int mask[80] = {0};
-    ones(mask, length_1);
-    ones(mask + 40, length_2);
+    memcpy(mask, ones(), (size_t)length_1 * sizeof *mask);
+    memcpy(mask + 40, ones(), (size_t)length_2 * sizeof *mask);
     token_weights(mean, mask, 2, 40, NORM_TOKEN_MEAN, 0);
     token_weights(sum, mask, 2, 40, NORM_SEQUENCE_SUM, 0);
     for (int i = 0; i < 80; i++)
@@ -323,7 +324,7 @@ static Verdict check_equivalent_loss(Text* f) {
 static Verdict check_tool_mask(Text* f) {
     Tokens script = {0}, prompt = {0};
     Text forced = {0};
-    float logp[EXPRESSION_SIZE] = {0}, adv[EXPRESSION_SIZE], w[EXPRESSION_SIZE], dlogp[EXPRESSION_SIZE];
+    float logp[EXPRESSION_SIZE] = {0}, w[EXPRESSION_SIZE], dlogp[EXPRESSION_SIZE];
     int moved[2] = {0, 0}; // forced tokens with a gradient, sampled tokens with one
     tokens_add(&prompt, BOS, 0);
     tokens_add(&script, PYTHON_START, 1);
@@ -332,19 +333,19 @@ static Verdict check_tool_mask(Text* f) {
     tokens_add_text(&script, "#### 36", 7, 1);
     Rollout* r = play_script(&prompt, script.ids, script.length);
     int *ids = r->ids + r->prompt, *mask = r->mask + r->prompt;
-    fill_with(adv, r->length, 0.5f);
     token_weights(w, mask, 1, r->length, NORM_TOKEN_MEAN, 0);
+    text_append(&forced, "", 0);
     for (int t = 0; t < r->length; t++) {
         logp[t] = mask[t] ? -1.0f : NAN; // whoever read a forced token's would show it
         if (!mask[t]) decode_tokens(&forced, ids + t, 1, 1);
     }
-    loss_policy_gradient(dlogp, logp, adv, w, r->length);
+    loss_policy_gradient(dlogp, logp, same(0.5), w, r->length);
     for (int t = 0; t < r->length; t++) moved[mask[t] != 0] += dlogp[t] != 0.0f;
     text_printf(f, "after 12*3 the tool inserts %s with mask 0; of its %d tokens %d get a gradient, of the "
-                "%d sampled ones %d", forced.data ? forced.data : "nothing", r->length - script.length,
-                moved[0], script.length, moved[1]);
-    int right = forced.data && !strcmp(forced.data, "<|output_start|>36<|output_end|>");
-    right &= moved[0] == 0 && moved[1] == script.length;
+                "%d sampled ones %d", forced.data, r->length - script.length, moved[0], script.length,
+                moved[1]);
+    int right = !strcmp(forced.data, "<|output_start|>36<|output_end|>") && moved[0] == 0 &&
+                moved[1] == script.length;
     text_free(&forced), tokens_free(&script), tokens_free(&prompt), rollouts_free(r);
     return decide(right, 0);
 }
@@ -511,24 +512,24 @@ static Verdict check_comparison(Text* f) {
 // Two rewards (digit sum 3 or 4), two algorithms (centered, GRPO), one start.
 static Verdict check_signal_and_algorithm(Text* f) {
     Toy ref = toy_new(1, 1.0);
-    double logp[TOY_PARAMS], reward[2][TOY_PARAMS], got[2][2], other[2][2];
-    memcpy(reward[0], ref.reward, sizeof reward[0]);
-    toy_fill_reward(reward[1], 2);
+    double logp[TOY_PARAMS], four[TOY_PARAMS], got[4], other[4];
+    toy_fill_reward(four, 2);
     text_printf(f, "27 answers, 150 updates, digit sum 3 and 4: start %.2f, %.2f", ref.J,
-                toy_expected(ref.logp, reward[1]));
+                toy_expected(ref.logp, four));
     for (int i = 0; i < 4; i++) {
         Rng rng = {5};
         ToyTraining o = {i % 2 ? ADVANTAGE_GRPO : ADVANTAGE_CENTERED, 150, 1, 0.0f, 0.0, 0.5};
-        toy_train(logp, &ref, reward[i / 2], o, &rng);
-        got[i / 2][i % 2] = toy_expected(logp, reward[i / 2]);
-        other[i / 2][i % 2] = toy_expected(logp, reward[1 - i / 2]);
-        text_printf(f, "; reward for %d, %s %.2f, %.2f", 3 + i / 2, i % 2 ? "GRPO" : "centered",
-                    toy_expected(logp, reward[0]), toy_expected(logp, reward[1]));
+        toy_train(logp, &ref, i < 2 ? ref.reward : four, o, &rng);
+        double sums[2] = {toy_expected(logp, ref.reward), toy_expected(logp, four)};
+        got[i] = sums[i / 2];
+        other[i] = sums[1 - i / 2];
+        text_printf(f, "; reward for %d, %s %.2f, %.2f", 3 + i / 2, i % 2 ? "GRPO" : "centered", sums[0],
+                    sums[1]);
     }
-    int where = 1, faster = got[0][1] > got[0][0] && got[1][1] > got[1][0];
-    for (int i = 0; i < 4; i++) where &= got[i / 2][i % 2] > 0.8 && other[i / 2][i % 2] < 0.1;
+    int where = 1;
+    for (int i = 0; i < 4; i++) where &= got[i] > 0.8 && other[i] < 0.1;
     text_printf(f, ". The reward says where to, the algorithm how fast");
-    return decide(where && faster, 0);
+    return decide(where && got[1] > got[0] && got[3] > got[2], 0);
 }
 
 // Scores of n answers from nothing but the odds with which each beats each, by descent on loss_reward_model.
@@ -711,33 +712,27 @@ static Verdict check_thermostat(Text* f) {
 }
 
 static Verdict check_underflow(Text* f) {
-    enum { T1 = 4000 };
-    static float logp[T1];
-    static int mask[T1];
     float sum;
     double product = 1.0;
     int left = 0;
-    fill_with(logp, T1, (float)log(0.5));
-    ones(mask, T1);
-    for (int t = 0; t < T1; t++) left += (product *= 0.5) > 0.0;
-    sequence_logprobs(&sum, logp, mask, 1, T1);
+    for (int t = 0; t < MANY; t++) left += (product *= 0.5) > 0.0;
+    sequence_logprobs(&sum, same(log(0.5)), ones(), 1, MANY);
     text_printf(f, "%d tokens of probability 1/2: the product is exactly 0 from token %d on, in double; the "
-                "sum of logs is %.1f nats", T1, left + 1, sum);
-    return decide(product == 0.0 && fabs(sum - T1 * log(0.5)) < 0.01, 0);
+                "sum of logs is %.1f nats", MANY, left + 1, sum);
+    return decide(product == 0.0 && fabs(sum - MANY * log(0.5)) < 0.01, 0);
 }
 
 // Chapter 3's example by hand, log pi("4 <end>" | "2 + 2 ="), rightly and after one slip.
 static void example_sums(float* right, float* no_shift, float* everything, float* late_mask) {
-    int late_ids[EXAMPLE_T + 1] = {0}, shifted[EXAMPLE_T - 1], all[EXAMPLE_T];
+    int late_ids[EXAMPLE_T + 1] = {0}, shifted[EXAMPLE_T - 1];
     float logp[EXAMPLE_T - 1], unshifted[EXAMPLE_T];
-    ones(all, EXAMPLE_T);
     memcpy(late_ids + 1, example_ids, sizeof example_ids); // undoes the shift of token_logprobs
     token_logprobs(logp, example_logits, example_ids, 1, EXAMPLE_T, EXAMPLE_V);
     token_logprobs(unshifted, example_logits, late_ids, 1, EXAMPLE_T + 1, EXAMPLE_V);
     shift_mask(shifted, example_mask, 1, EXAMPLE_T);
     sequence_logprobs(right, logp, shifted, 1, EXAMPLE_T - 1);
     sequence_logprobs(no_shift, unshifted, example_mask, 1, EXAMPLE_T);
-    sequence_logprobs(everything, logp, all, 1, EXAMPLE_T - 1);
+    sequence_logprobs(everything, logp, ones(), 1, EXAMPLE_T - 1);
     sequence_logprobs(late_mask, logp, example_mask, 1, EXAMPLE_T - 1);
 }
 
@@ -757,7 +752,7 @@ static float padded_logprob(Model* m, int before, int T) {
     int ids[12] = {0}, mask[12] = {0};
     float logp[11], sum;
     memcpy(ids + before, text, sizeof text);
-    ones(mask + before + 2, 4); // shifted: token t is predicted at t - 1
+    memcpy(mask + before + 2, ones(), 4 * sizeof *mask); // shifted: token t is predicted at t - 1
     answers_forward(logp, m, ids, mask, 1, T);
     sequence_logprobs(&sum, logp, mask, 1, T - 1);
     return sum;
@@ -1028,14 +1023,11 @@ static Verdict check_kl_in_reward(Text* f) {
 
 static Verdict check_sum_or_mean(Text* f) {
     const int lengths[4] = {1, 10, 100, 10};
-    float kl[100], reward = 0.0f, sum[100], mean[100];
+    float reward = 0.0f, sum[100], mean[100];
     double ratio[4];
-    int mask[100];
-    fill_with(kl, 100, 0.3f);
-    ones(mask, 100);
     for (int i = 0; i < 4; i++) {
-        token_rewards(sum, &reward, kl, mask, 1, lengths[i], 1.0f, 0);
-        token_rewards(mean, &reward, kl, mask, 1, lengths[i], 1.0f, 1);
+        token_rewards(sum, &reward, same(0.3f), ones(), 1, lengths[i], 1.0f, 0);
+        token_rewards(mean, &reward, same(0.3f), ones(), 1, lengths[i], 1.0f, 1);
         ratio[i] = sum[0] / mean[0];
     }
     text_printf(f, "the formula has the answer's log-ratio, the sum over its tokens; the line has the mean. "
@@ -1186,13 +1178,11 @@ static Verdict check_why_ratio(Text* f) {
 }
 
 static Verdict check_mean_per_token(Text* f) {
-    float logp[100], sum[2];
-    int mask[100];
-    fill_with(logp, 100, (float)log(0.5));
-    ones(mask, 100);
-    sequence_logprobs(&sum[0], logp, mask, 1, 10);
-    sequence_logprobs(&sum[1], logp, mask, 1, 100);
-    double brief = masked_mean(logp, mask, 10), lengthy = masked_mean(logp, mask, 100);
+    const float* logp = same(log(0.5));
+    float sum[2];
+    sequence_logprobs(&sum[0], logp, ones(), 1, 10);
+    sequence_logprobs(&sum[1], logp, ones(), 1, 100);
+    double brief = masked_mean(logp, ones(), 10), lengthy = masked_mean(logp, ones(), 100);
     text_printf(f, "answers of 10 and 100 tokens, each of probability 1/2: sums %.1f and %.1f, means %.4f "
                 "and %.4f nats", sum[0], sum[1], brief, lengthy);
     return decide(fabs(brief - lengthy) < 1e-6 && sum[1] < 5.0f * sum[0], 0);
@@ -1245,181 +1235,178 @@ typedef struct {
     int document; // 1, 2, 3 for D1, D2, D3
     const char* place;
     Verdict (*check)(Text* found);
-    Verdict expected;
     const char *says, *quote; // in short, and the document's own words (parts with " … " between them)
-    const char* condition;    // "holds if ..."; or what is true instead
+    const char* verdict;      // the expected one, and the condition, or what is true instead
 } Claim;
 
 static const Claim claims[] = {
-    {1, "before training", check_start_model, HOLDS_IF,
+    {1, "before training", check_start_model,
      "Without an SFT model that keeps to the format, RL usually has no effect.",
      "如果 SFT 模型还不能稳定遵循格式、不能调用工具，直接做 RL 通常不会有效",
-     "the format or the answer is almost never right; \"not yet stable\" alone does no harm"},
-    {1, "a rollout", check_temperature, HOLDS, "At too low a temperature the 16 answers are nearly the same.",
-     "因此温度不能太低，否则 16 个回答几乎一样", NULL},
-    {1, "a rollout", check_zero_variance, HOLDS, "A group that is all right or all wrong teaches nothing.",
-     "如果所有回答都正确或都错误，奖励没有差异，模型就学不到“哪种回答更好”", NULL},
-    {1, "the reward", check_last_hash, HOLDS_IF, "The reward reads the number behind the last ####.",
+     "holds if the format or the answer is almost never right; \"not yet stable\" alone does no harm"},
+    {1, "a rollout", check_temperature, "At too low a temperature the 16 answers are nearly the same.",
+     "因此温度不能太低，否则 16 个回答几乎一样", "holds"},
+    {1, "a rollout", check_zero_variance, "A group that is all right or all wrong teaches nothing.",
+     "如果所有回答都正确或都错误，奖励没有差异，模型就学不到“哪种回答更好”", "holds"},
+    {1, "the reward", check_last_hash, "The reward reads the number behind the last ####.",
      "奖励函数从模型回答中提取最后一个 #### 后的数字",
-     "there is one mark; nanochat's code takes the first, this program the last"},
-    {1, "the reward", check_same_number, HOLDS_IF, "The same number gets 1; another, or none, gets 0.",
+     "holds if there is one mark; nanochat's code takes the first, this program the last"},
+    {1, "the reward", check_same_number, "The same number gets 1; another, or none, gets 0.",
      "数字相同：奖励 1。 … 数字不同或没有提取到：奖励 0。",
-     "numbers are compared, as here; nanochat compares the characters"},
-    {1, "the reward", check_lucky_guess, HOLDS, "A guessed number can be rewarded.",
-     "它也意味着模型可能通过“猜数字”得到偶然奖励", NULL},
-    {1, "the reward", check_finer_reward, HOLDS_IF, "The finer the reward, the steadier the training.",
-     "奖励设计得越细，训练越稳定", "the finer reward still aims at the right answer"},
-    {1, "the advantage", check_mean, HOLDS,
+     "holds if numbers are compared, as here; nanochat compares the characters"},
+    {1, "the reward", check_lucky_guess, "A guessed number can be rewarded.",
+     "它也意味着模型可能通过“猜数字”得到偶然奖励", "holds"},
+    {1, "the reward", check_finer_reward, "The finer the reward, the steadier the training.",
+     "奖励设计得越细，训练越稳定", "holds if the finer reward still aims at the right answer"},
+    {1, "the advantage", check_mean,
      "The mean is 0.1875; right answers have a positive advantage, wrong ones a negative one.",
-     "平均奖励是 3/16 = 0.1875。 … 于是正确回答的优势为正，错误回答的优势为负", NULL},
-    {1, "the advantage", check_right_up, HOLDS_IF,
+     "平均奖励是 3/16 = 0.1875。 … 于是正确回答的优势为正，错误回答的优势为负", "holds"},
+    {1, "the advantage", check_right_up,
      "The log-probability of right answers goes up, that of wrong ones down.",
-     "模型会提高正确回答的对数概率，降低错误回答的对数概率", "all right answers are taken together"},
-    {1, "the advantage", check_on_policy, HOLDS_IF, "Samples of the current model are on-policy.",
+     "模型会提高正确回答的对数概率，降低错误回答的对数概率", "holds if all right answers are taken together"},
+    {1, "the advantage", check_on_policy, "Samples of the current model are on-policy.",
      "因为采样来自当前模型，是 on-policy 的",
-     "temperature is 1 and there is no top-k; D1's table has top-k 50"},
-    {1, "the advantage", check_no_clip, HOLDS,
-     "PPO's clipping is not needed for samples of the current model.",
-     "没有 PPO 的比例裁剪，因为采样来自当前模型", NULL},
-    {1, "the loss", check_equivalent_loss, HOLDS_IF, "Dividing by the number of valid tokens is equivalent.",
+     "holds if temperature is 1 and there is no top-k; D1's table has top-k 50"},
+    {1, "the advantage", check_no_clip, "PPO's clipping is not needed for samples of the current model.",
+     "没有 PPO 的比例裁剪，因为采样来自当前模型", "holds"},
+    {1, "the loss", check_equivalent_loss, "Dividing by the number of valid tokens is equivalent.",
      "等价地，最小化： … 损失 = -（优势 × 对数概率之和） / 有效词元数",
-     "one batch is looked at; between batches it is another step size"},
-    {1, "the tool", check_tool_mask, HOLDS, "The tool's tokens are forced and have mask 0.",
-     "这些输出词元由引擎强制加入，掩码是 0", NULL},
-    {1, "pass@k", check_pass_meaning, HOLDS, "pass@1: one try is right; pass@16: at least one of sixteen.",
-     "pass@1：一次尝试答对的概率 … pass@16：十六次尝试中至少一次答对的概率", NULL},
-    {1, "pass@k", check_pass_rises, HOLDS,
+     "holds if one batch is looked at; between batches it is another step size"},
+    {1, "the tool", check_tool_mask, "The tool's tokens are forced and have mask 0.",
+     "这些输出词元由引擎强制加入，掩码是 0", "holds"},
+    {1, "pass@k", check_pass_meaning, "pass@1: one try is right; pass@16: at least one of sixteen.",
+     "pass@1：一次尝试答对的概率 … pass@16：十六次尝试中至少一次答对的概率", "holds"},
+    {1, "pass@k", check_pass_rises,
      "pass@k usually rises with k, and does not tell the accuracy of one answer.",
-     "pass@k 通常随着 k 增大而上升 … 但不能直接说明模型单次回答的准确率", NULL},
-    {1, "running RL", check_cost, HOLDS_IF, "RL takes much more computation than SFT.",
+     "pass@k 通常随着 k 增大而上升 … 但不能直接说明模型单次回答的准确率", "holds"},
+    {1, "running RL", check_cost, "RL takes much more computation than SFT.",
      "RL 需要不断生成多个回答，计算量比 SFT 大得多",
-     "the same number of questions is gone through; how many a run needs is another matter"},
-    {1, "limits", check_one_task, HOLDS, "It is trained on GSM8K alone: one kind of task.",
-     "只在 GSM8K 上训练，任务单一", NULL},
-    {1, "limits", check_two_values, HOLDS, "The reward is 0 or 1: the signal is sparse.",
-     "奖励只有 0 和 1，信号稀疏", NULL},
-    {1, "limits", check_no_kl, HOLDS_IF, "Without a KL constraint training may become unstable.",
+     "holds if the same number of questions is gone through; how many a run needs is another matter"},
+    {1, "limits", check_one_task, "It is trained on GSM8K alone: one kind of task.",
+     "只在 GSM8K 上训练，任务单一", "holds"},
+    {1, "limits", check_two_values, "The reward is 0 or 1: the signal is sparse.",
+     "奖励只有 0 和 1，信号稀疏", "holds"},
+    {1, "limits", check_no_kl, "Without a KL constraint training may become unstable.",
      "没有参考模型的 KL 约束，训练可能变得不稳定",
-     "the reward can be wrong; with a right verifier it only drifts further"},
-    {1, "limits", check_no_clipping, HOLDS_IF, "Without PPO's clipping the algorithm is simpler and coarser.",
+     "holds if the reward can be wrong; with a right verifier it only drifts further"},
+    {1, "limits", check_no_clipping, "Without PPO's clipping the algorithm is simpler and coarser.",
      "没有 PPO 的比例裁剪，算法更简单但也更粗糙",
-     "a group is used for several steps; in D1's one step nothing is clipped"},
-    {1, "limits", check_resume, HOLDS, "Without the optimizer's state a resumed run is another run.",
-     "保存检查点时不保存优化器状态，恢复训练的支持有限", NULL},
-    {2, "section 1", check_price, HOLDS, "What a further point costs keeps rising on the way to 52%.",
-     "52% 已经是这条路的顶了,而且性价比在一路下滑", NULL},
-    {2, "section 1", check_comparison, HOLDS, "GRPO takes its signal from comparing the samples of a group.",
-     "而 GRPO 从一组采样回答的互相比较里取信号", NULL},
-    {2, "section 1", check_signal_and_algorithm, HOLDS,
+     "holds if a group is used for several steps; in D1's one step nothing is clipped"},
+    {1, "limits", check_resume, "Without the optimizer's state a resumed run is another run.",
+     "保存检查点时不保存优化器状态，恢复训练的支持有限", "holds"},
+    {2, "section 1", check_price, "What a further point costs keeps rising on the way to 52%.",
+     "52% 已经是这条路的顶了,而且性价比在一路下滑", "holds"},
+    {2, "section 1", check_comparison, "GRPO takes its signal from comparing the samples of a group.",
+     "而 GRPO 从一组采样回答的互相比较里取信号", "holds"},
+    {2, "section 1", check_signal_and_algorithm,
      "RLVR says which signal there is, GRPO how it changes the weights.",
-     "RLVR 决定 「有什么学习信号可用」,GRPO 决定「这个信号怎么拿去改权重」", NULL},
-    {2, "section 2", check_pairs, HOLDS,
+     "RLVR 决定 「有什么学习信号可用」,GRPO 决定「这个信号怎么拿去改权重」", "holds"},
+    {2, "section 2", check_pairs,
      "Pairs are turned into scores: of two answers about a laptop most annotators take B.",
-     "把这些「两两比较」的结果换算成分数 … 书说人类标注员多半会更喜欢 B,因为它更具体", NULL},
-    {2, "section 2", check_reward_model_size, HOLDS_IF,
-     "The reward model is often about as large as the model.",
+     "把这些「两两比较」的结果换算成分数 … 书说人类标注员多半会更喜欢 B,因为它更具体", "holds"},
+    {2, "section 2", check_reward_model_size, "The reward model is often about as large as the model.",
      "那个打分模型的大小和成本,常常和被训的模型相当",
-     "it is built on the policy's own body, as it is here; D2 itself says that smaller ones exist"},
-    {2, "overview, section 4", check_four, HOLDS, "The answer is 83, and the four rollouts get [1,1,0,0].",
-     "3x−9 的一半等于 x+37,答案 83 … 奖励 = [1, 1, 0, 0]。这就是这一章的产出。", NULL},
-    {2, "section 4", check_r3, HOLDS,
-     "r3 is right and gets 0: the fallback is off, and only right in the box pays.",
+     "holds if it is built on the policy's own body, as it is here; D2 itself says that smaller ones exist"},
+    {2, "overview, section 4", check_four, "The answer is 83, and the four rollouts get [1,1,0,0].",
+     "3x−9 的一半等于 x+37,答案 83 … 奖励 = [1, 1, 0, 0]。这就是这一章的产出。", "holds"},
+    {2, "section 4", check_r3, "r3 is right and gets 0: the fallback is off, and only right in the box pays.",
      "特意关掉了「抠不出框就退而求其次找个数」这条兜底规则 … 只有又对、又按规定格式写出来,才给 1.0 分",
-     NULL},
-    {2, "section 6", check_split, HOLDS, "Training and exam questions do not overlap.",
-     "和上面那 500 道完全不重叠", NULL},
-    {2, "limits", check_near_miss, HOLDS, "A near miss and utter nonsense get the same reward.",
-     "「差一点点就对了」和「完全离谱」拿到同样的分", NULL},
-    {3, "section 1", check_no_dynamics, HOLDS, "The policy gradient contains no term of the dynamics.",
-     "你不需要知道环境怎么运作，也能算出策略梯度", NULL},
-    {3, "section 1", check_discount_converges, HOLDS,
-     "Without an end, only gamma < 1 makes the sum converge.",
-     "只有 $\\gamma<1$ 才能保证这个和收敛", NULL},
-    {3, "section 1", check_expectation, HOLDS, "The expectation is maximized, not a lucky trajectory.",
-     "这里最大化的是期望，不是某一条轨迹的回报", NULL},
-    {3, "section 1", check_relative, HOLDS, "V, Q and A are out of date once the policy moves.",
-     "策略一更新，它们全都失效，必须重新估计", NULL},
-    {3, "section 2", check_thermostat, HOLDS,
+     "holds"},
+    {2, "section 6", check_split, "Training and exam questions do not overlap.", "和上面那 500 道完全不重叠",
+     "holds"},
+    {2, "limits", check_near_miss, "A near miss and utter nonsense get the same reward.",
+     "「差一点点就对了」和「完全离谱」拿到同样的分", "holds"},
+    {3, "section 1", check_no_dynamics, "The policy gradient contains no term of the dynamics.",
+     "你不需要知道环境怎么运作，也能算出策略梯度", "holds"},
+    {3, "section 1", check_discount_converges, "Without an end, only gamma < 1 makes the sum converge.",
+     "只有 $\\gamma<1$ 才能保证这个和收敛", "holds"},
+    {3, "section 1", check_expectation, "The expectation is maximized, not a lucky trajectory.",
+     "这里最大化的是期望，不是某一条轨迹的回报", "holds"},
+    {3, "section 1", check_relative, "V, Q and A are out of date once the policy moves.",
+     "策略一更新，它们全都失效，必须重新估计", "holds"},
+    {3, "section 2", check_thermostat,
      "The thermostat learns a sound policy; one written by hand need not be the best.",
-     "比如下面这个（它未必最优，取决于房间的实际热力学） … 于是逐渐收敛到一个合理策略", NULL},
-    {3, "section 3", check_underflow, HOLDS, "Sums of logs do not underflow; thousands of factors do.",
-     "连乘变连加，避免数千个小于 1 的数相乘导致的下溢", NULL},
-    {3, "section 3", check_shift, HOLDS, "Without the shift by one, one trains on nonsense.",
-     "忘了对齐就等于在训一个乱套的目标", NULL},
-    {3, "section 3", check_padding, HOLDS_IF, "A padded batch needs its attention mask.",
+     "比如下面这个（它未必最优，取决于房间的实际热力学） … 于是逐渐收敛到一个合理策略", "holds"},
+    {3, "section 3", check_underflow, "Sums of logs do not underflow; thousands of factors do.",
+     "连乘变连加，避免数千个小于 1 的数相乘导致的下溢", "holds"},
+    {3, "section 3", check_shift, "Without the shift by one, one trains on nonsense.",
+     "忘了对齐就等于在训一个乱套的目标", "holds"},
+    {3, "section 3", check_padding, "A padded batch needs its attention mask.",
      "out = model(input_ids=sequence_ids, attention_mask=attention_mask, use_cache=False)",
-     "the padding stands before the text; behind it, causal attention and the completion mask are enough"},
-    {3, "section 3", check_size, HOLDS, "128,000 tokens and 4,000 steps: astronomically many trajectories.",
-     "$128000^{4000}$，一个天文数字", NULL},
-    {3, "section 4", check_bandit, HOLDS,
+     "holds if the padding stands before the text; behind it, causal attention and the completion mask are "
+     "enough"},
+    {3, "section 3", check_size, "128,000 tokens and 4,000 steps: astronomically many trajectories.",
+     "$128000^{4000}$，一个天文数字", "holds"},
+    {3, "section 4", check_bandit,
      "An answer's probability is exact; token as action and answer as action are equivalent.",
-     "「轨迹概率」是可以精确计算的 … 都对，只是粒度不同，而且在当前设定下两者等价", NULL},
-    {3, "section 4", check_point_six_percent, HOLDS_IF, "0.99^500 is about 0.6%.",
-     "$0.99^{500} \\approx 0.6\\%$", "it is cut, not rounded"},
-    {3, "section 4", check_discount_bias, HOLDS,
-     "Discounting the tokens of an answer is a bias that one makes oneself.",
-     "纯属人为制造的偏差", NULL},
-    {3, "section 4", check_grpo_std, HOLDS, "The group's std normalizes its advantages.",
-     "(rewards - rewards.mean(dim=0, keepdim=True)) / (rewards.std(dim=0, keepdim=True) + eps)", NULL},
-    {3, "section 4", check_rloo, HOLDS, "RLOO: leave-one-out; K/(K-1) makes it unbiased.",
-     "RLOO：留一法基线，K/(K-1) 是无偏修正系数", NULL},
-    {3, "section 4", check_value_function, HOLDS, "The finer credit of a value function adds little.",
-     "值函数所提供的「细粒度信用分配」在这里的边际收益很小", NULL},
-    {3, "sections 0, 4", check_cartpole, DOES_NOT_HOLD, "A group mean as baseline does not work on CartPole.",
-     "这在 CartPole 上是行不通的", "it learns CartPole too, with more steps than a value function needs"},
-    {3, "section 5", check_hole, HOLDS, "The optimizer finds the holes of the reward model.",
-     "优化器会精准地找到并利用这些胡说八道的区域", NULL},
-    {3, "section 5", check_kl_properties, HOLDS,
+     "「轨迹概率」是可以精确计算的 … 都对，只是粒度不同，而且在当前设定下两者等价", "holds"},
+    {3, "section 4", check_point_six_percent, "0.99^500 is about 0.6%.", "$0.99^{500} \\approx 0.6\\%$",
+     "holds if it is cut, not rounded"},
+    {3, "section 4", check_discount_bias,
+     "Discounting the tokens of an answer is a bias that one makes oneself.", "纯属人为制造的偏差", "holds"},
+    {3, "section 4", check_grpo_std, "The group's std normalizes its advantages.",
+     "(rewards - rewards.mean(dim=0, keepdim=True)) / (rewards.std(dim=0, keepdim=True) + eps)", "holds"},
+    {3, "section 4", check_rloo, "RLOO: leave-one-out; K/(K-1) makes it unbiased.",
+     "RLOO：留一法基线，K/(K-1) 是无偏修正系数", "holds"},
+    {3, "section 4", check_value_function, "The finer credit of a value function adds little.",
+     "值函数所提供的「细粒度信用分配」在这里的边际收益很小", "holds"},
+    {3, "sections 0, 4", check_cartpole, "A group mean as baseline does not work on CartPole.",
+     "这在 CartPole 上是行不通的",
+     "does not hold: it learns CartPole too, with more steps than a value function needs"},
+    {3, "section 5", check_hole, "The optimizer finds the holes of the reward model.",
+     "优化器会精准地找到并利用这些胡说八道的区域", "holds"},
+    {3, "section 5", check_kl_properties,
      "KL is asymmetric, not negative, 0 only between equals, and no metric.",
-     "它不是距离度量（不满足三角不等式）", NULL},
-    {3, "section 5", check_k1_k3, HOLDS_IF,
+     "它不是距离度量（不满足三角不等式）", "holds"},
+    {3, "section 5", check_k1_k3,
      "k1 is unbiased, noisy, may be negative; k3 is unbiased, calmer, never negative.",
      "虽然无偏，方差很大，而且在有限样本上可能算出负值 … 它同样无偏但方差低，且逐样本恒非负",
-     "the drift is moderate; far away k3 is the wilder one"},
-    {3, "section 5", check_printed_k1, HOLDS_IF, "The printed k1, -log_ratio, is unbiased.",
+     "holds if the drift is moderate; far away k3 is the wilder one"},
+    {3, "section 5", check_printed_k1, "The printed k1, -log_ratio, is unbiased.",
      "k1 估计量：直接用 -log_ratio，无偏但方差大",
-     "pi_ref wrote the samples and KL(pi_ref||pi) is meant; for rollouts of pi the sign must be turned"},
-    {3, "section 5", check_printed_k3, HOLDS_IF, "The printed k3 estimates the KL of the policy.",
+     "holds if pi_ref wrote the samples and KL(pi_ref||pi) is meant; for rollouts of pi the sign must be "
+     "turned"},
+    {3, "section 5", check_printed_k3, "The printed k3 estimates the KL of the policy.",
      "exp(logr) - 1 - logr，其中 logr = log pi_theta - log pi_ref",
-     "pi_ref wrote the samples and KL(pi_ref||pi) is meant; for rollouts of pi the sign must be turned"},
-    {3, "section 5", check_kl_in_reward, HOLDS_IF, "The KL estimate is subtracted from the reward.",
+     "holds if pi_ref wrote the samples and KL(pi_ref||pi) is meant; for rollouts of pi the sign must be "
+     "turned"},
+    {3, "section 5", check_kl_in_reward, "The KL estimate is subtracted from the reward.",
      "主流实现的做法是把它当成一个负奖励加进总奖励里",
-     "it is k1; k3, of which D3 speaks before, has another gradient there"},
-    {3, "section 5", check_sum_or_mean, HOLDS_IF,
+     "holds if it is k1; k3, of which D3 speaks before, has another gradient there"},
+    {3, "section 5", check_sum_or_mean,
      "Reward minus beta times the masked mean is the objective, literally.",
-     "这行代码就是那个目标函数的字面翻译", "all answers have one length n, and beta means beta / n"},
-    {3, "section 6", check_no_negative, HOLDS, "SFT can teach what to do, not what to avoid.",
-     "只能教「做什么」，不能教「不做什么」", NULL},
-    {3, "section 6", check_dpo, HOLDS, "DPO has the reward model's loss and leads to the optimum.",
-     "它对第 5 节那个 KL 正则化目标做了闭式求解 … 结构和上面的 $\\mathcal{L}_{\\mathrm{RM}}$ 一模一样", NULL},
-    {3, "section 6", check_three_routes, HOLDS_IF,
-     "RL, rejection sampling and DPO optimize the same objective.",
-     "它们优化的是同一个目标（第 5 节那个式子），区别只在于求解方式", "the reward has two values"},
-    {3, "section 0", check_cheating, HOLDS_IF, "A verifiable 0/1 reward cannot be cheated.",
+     "这行代码就是那个目标函数的字面翻译", "holds if all answers have one length n, and beta means beta / n"},
+    {3, "section 6", check_no_negative, "SFT can teach what to do, not what to avoid.",
+     "只能教「做什么」，不能教「不做什么」", "holds"},
+    {3, "section 6", check_dpo, "DPO has the reward model's loss and leads to the optimum.",
+     "它对第 5 节那个 KL 正则化目标做了闭式求解 … 结构和上面的 $\\mathcal{L}_{\\mathrm{RM}}$ 一模一样",
+     "holds"},
+    {3, "section 6", check_three_routes, "RL, rejection sampling and DPO optimize the same objective.",
+     "它们优化的是同一个目标（第 5 节那个式子），区别只在于求解方式", "holds if the reward has two values"},
+    {3, "section 0", check_cheating, "A verifiable 0/1 reward cannot be cheated.",
      "RLVR 把代理奖励换成可验证的、不会被欺骗的 0/1 信号",
-     "the verifier is right and a lucky guess is no cheat"},
-    {3, "section 6", check_log_linear, HOLDS_IF,
+     "holds if the verifier is right and a lucky guess is no cheat"},
+    {3, "section 6", check_log_linear,
      "More samples in parallel: the score grows with the log of the compute.",
-     "或并行多路采样）能让性能随算力对数线性增长", "the questions are a wide mix of difficulties"},
-    {3, "experiment 1", check_prompt_in_sum, HOLDS,
-     "With the prompt in the sum the log-probability is far off.",
-     "两个数差得很远，因为 prompt 通常比回复长", NULL},
-    {3, "experiment 1", check_why_ratio, HOLDS_IF, "That they are large explains why DPO uses ratios.",
+     "或并行多路采样）能让性能随算力对数线性增长", "holds if the questions are a wide mix of difficulties"},
+    {3, "experiment 1", check_prompt_in_sum, "With the prompt in the sum the log-probability is far off.",
+     "两个数差得很远，因为 prompt 通常比回复长", "holds"},
+    {3, "experiment 1", check_why_ratio, "That they are large explains why DPO uses ratios.",
      "这解释了为什么 DPO 这类方法要用 $\\pi_\\theta/\\pi_{\\mathrm{ref}}$ 的比值而不是绝对概率",
-     "it is meant as an observation; the reason is that the ratio keeps pi_ref"},
-    {3, "experiment 1", check_mean_per_token, HOLDS,
+     "holds if it is meant as an observation; the reason is that the ratio keeps pi_ref"},
+    {3, "experiment 1", check_mean_per_token,
      "Answers of different length are compared by the mean per token.",
-     "「平均每 token log-prob」在不同长度的回复之间才可比", NULL},
-    {3, "experiment 2", check_small_drift, HOLDS_IF, "Under small drift k1 and k3 are close to each other.",
-     "漂移很小时两者接近", "pi_ref wrote the text; on text from pi they have opposite signs"},
-    {3, "experiment 2", check_large_drift, HOLDS_IF,
-     "With more drift k1 fluctuates more, and k3 stays at 0 or above.",
+     "「平均每 token log-prob」在不同长度的回复之间才可比", "holds"},
+    {3, "experiment 2", check_small_drift, "Under small drift k1 and k3 are close to each other.",
+     "漂移很小时两者接近", "holds if pi_ref wrote the text; on text from pi they have opposite signs"},
+    {3, "experiment 2", check_large_drift, "With more drift k1 fluctuates more, and k3 stays at 0 or above.",
      "漂移变大时 $k_1$ 的逐样本波动明显更剧烈，而 $k_3$ 始终 $\\ge 0$",
-     "the noise on the logits is at most 1, \"a few steps of training\"; further away k3 is the wilder one"},
-    {3, "experiment 3", check_six_of_eight, HOLDS_IF,
+     "holds if the noise on the logits is at most 1, \"a few steps of training\"; further away k3 is the "
+     "wilder one"},
+    {3, "experiment 3", check_six_of_eight,
      "Six of eight scores are equal, and the standardized advantages are near 0.",
      "8 条回复往往有 6 条得分完全相同，标准化后优势接近 0",
-     "scores are graded and the two others lie on both sides; never for rewards 0 and 1"},
+     "holds if scores are graded and the two others lie on both sides; never for rewards 0 and 1"},
 };
 enum { CLAIMS = sizeof claims / sizeof *claims };
 
@@ -1429,6 +1416,12 @@ static void append_cell(Text* out, const char* text) {
         if (strchr("\\|*_<>$[]", *text)) text_append(out, "\\", 1);
         text_append(out, text, 1);
     }
+}
+
+// Is this what the row expects?
+static int is_expected(Verdict verdict, const Claim* c) {
+    const char* words = verdict_words[verdict];
+    return verdict == HOLDS ? !strcmp(c->verdict, words) : !strncmp(c->verdict, words, strlen(words));
 }
 
 // Computes everything. Returns how many verdicts are not the expected ones.
@@ -1443,20 +1436,18 @@ static int write_ledger(Text* out) {
         const Claim* c = &claims[i];
         Text found = {0};
         Verdict verdict = c->check(&found);
-        if (verdict != c->expected) {
-            printf("  claim %d: verdict %d, expected %d: %s\n", i + 1, verdict, c->expected, found.data);
+        count[verdict]++;
+        if (!is_expected(verdict, c)) {
+            printf("  claim %d %s, expected '%s': %s\n", i + 1, verdict_words[verdict], c->verdict,
+            found.data);
             wrong++;
         }
-        count[verdict]++;
-        text_printf(out, "| %d | D%d, %s | ", i + 1, c->document, c->place);
-        append_cell(out, c->quote);
-        text_printf(out, "<br>");
-        append_cell(out, c->says);
-        text_printf(out, " | ");
-        append_cell(out, found.data);
-        text_printf(out, " | %s",
-                    verdict == HOLDS ? "holds" : verdict == HOLDS_IF ? "holds if " : "does not hold: ");
-        if (c->condition) append_cell(out, c->condition);
+        text_printf(out, "| %d | D%d, %s", i + 1, c->document, c->place);
+        const char* const cells[] = {c->quote, c->says, found.data, c->verdict};
+        for (int k = 0; k < 4; k++) {
+            text_append(out, k == 1 ? "<br>" : " | ", k == 1 ? 4 : 3);
+            append_cell(out, cells[k]);
+        }
         text_printf(out, " |\n");
         text_free(&found);
     }
@@ -1470,12 +1461,8 @@ static void claims_have_the_expected_verdicts(void) {
     CHECK(write_ledger(&text) == 0);
     compare("docs/claims.md", text.data);
     text_free(&text);
-}
-
-static void rows_are_complete(void) {
     for (int i = 0; i < CLAIMS; i++) {
         CHECK(i == 0 || claims[i].document >= claims[i - 1].document);
-        CHECK((claims[i].expected == HOLDS) == (claims[i].condition == NULL));
         for (int j = 0; j < i; j++) CHECK(claims[i].check != claims[j].check);
     }
 }
@@ -1523,7 +1510,6 @@ static int write_claims(void) {
 
 static void test_ledger(void) {
     RUN(claims_have_the_expected_verdicts);
-    RUN(rows_are_complete);
     if (file_exists(documents[0])) RUN(quotations_are_word_for_word);
     else printf("skip quotations_are_word_for_word: the documents are not here (%s)\n", documents[0]);
 }

@@ -51,89 +51,59 @@ static void five_way(double* logp, double* logp_ref, double drift) {
     toy_log_softmax(logp_ref, reference, 5);
 }
 
-// ---- the losses of a group: rows (K,T1), put together from the contract's functions as rl_step() does it.
-// adv (K), one per answer
+// ---- the losses of a group: rows (K,T1), put together from the contract's functions as rl_step() does it
 
 enum { GROUP_TOKENS = 64, LIMIT = 7 };      // LIMIT: the longest possible answer, for NORM_CONSTANT
-
-// Where the ratio of a group's loss comes from.
-typedef void GroupRatio(float*, const float*, const float*, const int*, int, int);
-
-// What every loss reads beside the log-probabilities: one number for each of the K*T1 tokens.
-typedef struct { float adv[GROUP_TOKENS], weight[GROUP_TOKENS], log_ratio[GROUP_TOKENS]; } GroupInputs;
-
-static GroupInputs group_inputs(const float* logp, const float* old, const float* adv, const int* mask, int K,
-                                int T1, int norm, GroupRatio* ratio) {
-    GroupInputs in;
-    broadcast_advantages(in.adv, adv, mask, K, T1);
-    token_weights(in.weight, mask, K, T1, norm, LIMIT);
-    if (ratio) ratio(in.log_ratio, logp, old, mask, K, T1);
-    return in;
-}
-
-static double group_policy_gradient(float* d, const float* logp, const float* adv, const int* mask, int K,
-                                    int T1, int norm) {
-    GroupInputs in = group_inputs(logp, NULL, adv, mask, K, T1, norm, NULL);
-    return loss_policy_gradient(d, logp, in.adv, in.weight, K * T1);
-}
-
-static double group_clip(float* d, const float* logp, const float* old, const float* adv, const int* mask,
-                         int K, int T1, float low, float high, int norm) {
-    GroupInputs in = group_inputs(logp, old, adv, mask, K, T1, norm, token_log_ratio);
-    return loss_clip(d, in.log_ratio, in.adv, in.weight, K * T1, low, high);
-}
-
-static double group_gspo(float* d, const float* logp, const float* old, const float* adv, const int* mask,
-                         int K, int T1, float low, float high, int norm) {
-    GroupInputs in = group_inputs(logp, old, adv, mask, K, T1, norm, sequence_log_ratio);
-    return loss_clip(d, in.log_ratio, in.adv, in.weight, K * T1, low, high);
-}
-
-static double group_cispo(float* d, const float* logp, const float* old, const float* adv, const int* mask,
-                          int K, int T1, float low, float high, int norm) {
-    GroupInputs in = group_inputs(logp, old, adv, mask, K, T1, norm, token_log_ratio);
-    return loss_cispo(d, logp, in.log_ratio, in.adv, in.weight, K * T1, low, high);
-}
+enum { POLICY_GRADIENT, CLIP, GSPO, CISPO, VALUE, VALUE_CLIP, SFT, KL, GROUP_LOSSES = KL + 3 };
 
 static double group_kl(float* d, const float* logp, const float* ref, const int* mask, int K, int T1,
-                       int norm, int estimator) {
+                      int norm,
+                       int estimator) {
     float w[GROUP_TOKENS];
     token_weights(w, mask, K, T1, norm, LIMIT);
     return loss_kl(d, logp, ref, w, K * T1, estimator);
 }
 
-static double group_value(float* d, const float* value, const float* old, const float* target,
-                          const int* mask, int K, int T1, float clip, int norm) {
-    float w[GROUP_TOKENS];
+// Loss `which`; the last three are the KL with k1, k2, k3. x and other are log-probabilities, adv (K) is one
+// per answer; for the value they are V, V_old and the target (n), and high is the clip.
+static double group_of(int which, float* d, const float* x, const float* other, const float* adv,
+    const int* mask,
+                       int K, int T1, float low, float high, int norm) {
+    float w[GROUP_TOKENS], token_adv[GROUP_TOKENS], log_ratio[GROUP_TOKENS];
     token_weights(w, mask, K, T1, norm, LIMIT);
-    return loss_value(d, value, old, target, w, K * T1, clip);
-}
-
-static double group_sft(float* d, const float* logp, const int* mask, int K, int T1) {
-    float w[GROUP_TOKENS];
-    token_weights(w, mask, K, T1, NORM_TOKEN_MEAN, 0);
-    return loss_sft(d, logp, w, K * T1);
-}
-
-// Loss `which` of a group; the last three are the KL with k1, k2, k3. For the value x is V, other V_old.
-enum { POLICY_GRADIENT, CLIP, GSPO, CISPO, VALUE, VALUE_CLIP, SFT, KL, GROUP_LOSSES = KL + 3 };
-static double group_loss(int which, float* d, const float* x, const float* other, const float* adv,
-                         const int* mask, int K, int T1, int norm) {
-    static const float target[] = {9,    -1.0f, -1.5f, -1.1f, -0.3f, -1.9f, -1.3f, 9,
-                                   -0.2f, 9,    9,     9,     -1.6f, -0.9f, 9};
-    float w[GROUP_TOKENS];
+    if (which <= CISPO) broadcast_advantages(token_adv, adv, mask, K, T1);
+    if (which == CLIP || which == CISPO) token_log_ratio(log_ratio, x, other, mask, K, T1);
+    if (which == GSPO) sequence_log_ratio(log_ratio, x, other, mask, K, T1);
     switch (which) {
-    case POLICY_GRADIENT: return group_policy_gradient(d, x, adv, mask, K, T1, norm);
-    case CLIP: return group_clip(d, x, other, adv, mask, K, T1, 0.2f, 0.28f, norm);
-    case GSPO: return group_gspo(d, x, other, adv, mask, K, T1, 0.2f, 0.28f, norm);
-    case CISPO: return group_cispo(d, x, other, adv, mask, K, T1, 0.2f, 0.28f, norm);
-    case VALUE: return group_value(d, x, other, target, mask, K, T1, 0.0f, norm);
-    case VALUE_CLIP: return group_value(d, x, other, target, mask, K, T1, 0.2f, norm);
-    case SFT:
-        token_weights(w, mask, K, T1, norm, LIMIT);
-        return loss_sft(d, x, w, K * T1);
+    case POLICY_GRADIENT: return loss_policy_gradient(d, x, token_adv, w, K * T1);
+    case CLIP:
+    case GSPO: return loss_clip(d, log_ratio, token_adv, w, K * T1, low, high);
+    case CISPO: return loss_cispo(d, x, log_ratio, token_adv, w, K * T1, low, high);
+    case VALUE:
+    case VALUE_CLIP: return loss_value(d, x, other, adv, w, K * T1, high);
+    case SFT: return loss_sft(d, x, w, K * T1);
     default: return group_kl(d, x, other, mask, K, T1, norm, which - KL + 1);
     }
+}
+
+#define group_policy_gradient(d, logp, adv, mask, K, T1, norm)                                               \
+    group_of(POLICY_GRADIENT, d, logp, NULL, adv, mask, K, T1, 0.0f, 0.0f, norm)
+#define group_clip(...) group_of(CLIP, __VA_ARGS__)
+#define group_gspo(...) group_of(GSPO, __VA_ARGS__)
+#define group_cispo(...) group_of(CISPO, __VA_ARGS__)
+#define group_value(d, value, old, target, mask, K, T1, clip, norm)                                          \
+    group_of(VALUE_CLIP, d, value, old, target, mask, K, T1, 0.0f, clip, norm)
+#define group_sft(d, logp, mask, K, T1)                                                                      \
+    group_of(SFT, d, logp, NULL, NULL, mask, K, T1, 0.0f, 0.0f, NORM_TOKEN_MEAN)
+
+// Loss `which` with the clips and targets of the reference.
+static double group_loss(int which, float* d, const float* x, const float* other, const float* adv,
+                         const int* mask, int K, int T1, int norm) {
+    static const float target[] = {9, -1.0f, -1.5f, -1.1f, -0.3f, -1.9f, -1.3f, 9, -0.2f, 9, 9, 9, -1.6f,
+        -0.9f, 9};
+    int value = which == VALUE || which == VALUE_CLIP;
+    float high = which == VALUE ? 0.0f : which == VALUE_CLIP ? 0.2f : 0.28f;
+    return group_of(which, d, x, other, value ? target : adv, mask, K, T1, 0.2f, high, norm);
 }
 
 // The example of the reference: three answers, nine of their fifteen places sampled.

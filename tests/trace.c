@@ -12,86 +12,59 @@ static Group* traced_group(Model* m) {
     rollouts_free(g->rollouts);
     g->rollouts = r;
     g->logp_old = r->logp;
-    int T1 = r->T - 1, n = 3 * T1;
-    shift_mask(g->mask, g->rollouts->mask, 3, r->T);
-    g->grades = grade_rollouts(g->reward, g->rollouts, 3, "43", find_reward("gsm8k"));
-    score_rollouts(g->logp_old, m, g->rollouts, 3);
+    shift_mask(g->mask, r->mask, 3, r->T);
+    g->grades = grade_rollouts(g->reward, r, 3, "43", find_reward("gsm8k"));
+    score_rollouts(g->logp_old, m, r, 3);
     advantages_centered(g->total, g->reward, 3);
-    broadcast_advantages(g->adv, g->total, g->mask, 3, T1);
-    token_weights(g->weight, g->mask, 3, T1, NORM_TOKEN_MEAN, 0);
-    g->loss = loss_policy_gradient(g->dlogp, g->logp_old, g->adv, g->weight, n);
+    broadcast_advantages(g->adv, g->total, g->mask, 3, r->T - 1);
+    token_weights(g->weight, g->mask, 3, r->T - 1, NORM_TOKEN_MEAN, 0);
+    g->loss = loss_policy_gradient(g->dlogp, g->logp_old, g->adv, g->weight, 3 * (r->T - 1));
     return g;
 }
 
 // the untrained small model, far from the uniform policy
 static Model traced_model(uint64_t seed) {
-    Config c = train_defaults().config;
-    c.layers = 1;
-    c.width = 24;
-    c.heads = 2;
-    c.kv_heads = 1;
-    c.head_dim = 12;
-    c.mlp_width = 32;
-    Model m = model_new(c);
-    model_init(&m, seed);
+    Model m = tiny_model(seed);
     for (size_t i = 0; i < m.weights.count; i++) m.weights.memory[i] *= 3.0f;
     return m;
 }
 
-static void trace_counts_the_tool(void) {
-    Model m = traced_model(1);
-    Group* g = traced_group(&m);
-    int T1 = g->rollouts->T - 1;
-    CHECK(count_masked(g->mask, 3 * T1) == 41 && g->grades.correct == 2 && g->grades.tool == 1 &&
-          g->grades.sampled == 41);
-    CHECK(g->rollouts[0].length == 26 && count_masked(g->rollouts[0].mask, T1 + 1) == 22);
-    groups_free(g, 1), model_free(&m);
-}
-
 // The widest table: the sums in its last line, and 80 columns.
-static void trace_table_of_tokens(void) {
+static void trace_tables(void) {
     static const char* const names[] = {"A", "B", "B - A"};
     Model m = traced_model(1), second = traced_model(2);
     Group* g = traced_group(&m);
-    int T1 = g->rollouts->T - 1;
+    int T1 = g->rollouts->T - 1, first = g->rollouts->prompt - 1;
     float *other = allocate(3 * (size_t)T1, sizeof(float)), sum, sum_other;
+    double v[3] = {0};
+    CHECK(count_masked(g->mask, 3 * T1) == 41 && g->grades.sampled == 41);
+    CHECK(g->grades.correct == 2 && g->grades.tool == 1);
+    CHECK(g->rollouts[0].length == 26 && count_masked(g->rollouts[0].mask, T1 + 1) == 22);
     score_rollouts(other, &second, g->rollouts, 3);
-    CHECK(fabs(g->logp_old[g->rollouts->prompt - 1] - other[g->rollouts->prompt - 1]) >
-          1e-3); // the second model is really asked
+    CHECK(fabs(g->logp_old[first] - other[first]) > 1e-3);           // the second model is really asked
     sequence_logprobs(&sum, g->logp_old, g->mask, 1, T1);
     sequence_logprobs(&sum_other, other, g->mask, 1, T1);
-    Capture c = capture_begin();
-    print_tokens(&g->rollouts[0], g->logp_old, other, names, g->dlogp);
-    Text text = capture_end(&c);
-    const char *last = strstr(text.data, "sum over 22 sampled of 26"),
-               *forced = strstr(text.data, "forced  0");
-    CHECK(longest_line(text.data) <= 80);
-    CHECK(last != NULL && forced != NULL);
-    ROW(text.data, "t id token who m A B B - A dlogp tool");
-    SAYS(text.data, "\n  0  72 'H' ");                                // "He has": H is byte 72
-    double v[3] = {0};
+    const char* text = PRINTED(print_tokens(&g->rollouts[0], g->logp_old, other, names, g->dlogp));
+    const char* last = strstr(text, "sum over 22 sampled of 26");
+    CHECK(longest_line(text) <= 80);
+    ROW(text, "t id token who m A B B - A dlogp tool");
+    SAYS(text, "\n  0  72 'H' ");                                   // "He has": H is byte 72
+    SAYS(text, "forced  0       -       -       -");
+    SAYS(text, "-8.130");                                           // dlogp = -1/3 / 41, in thousandths
     CHECK(last && sscanf(last + 25, "%lf %lf %lf", &v[0], &v[1], &v[2]) == 3);
     CHECK_NEAR(v[0], sum, 1e-4);
     CHECK_NEAR(v[1], sum_other, 1e-4);
     CHECK_NEAR(v[2], (double)sum_other - sum, 1e-4);
-    CHECK(forced && !strncmp(forced, "forced  0       -       -       -", 33));
-    // dlogp = -1/3 / 41 = -0.0081301 of every sampled token, in thousandths
-    CHECK(strstr(text.data, "-8.130") != NULL);
-    text_free(&text);
-    c = capture_begin();
-    print_rollouts(g, 3, 1, other, names, 2);
-    text = capture_end(&c);
-    CHECK(longest_line(text.data) <= 80 && strstr(text.data, ">  2") != NULL);
-    SAYS(text.data, "   0      1  0.3333     26      22 ");          // 4 of its 26 tokens are forced
-    text_free(&text);
-    c = capture_begin();
-    print_rollouts(g, 3, 0, NULL, names, 1); // without an answer: neither reward nor advantage
-    text = capture_end(&c);
-    CHECK(!strstr(text.data, "reward") && !strstr(text.data, "adv") && longest_line(text.data) <= 80);
-    text_free(&text), free(other), groups_free(g, 1), model_free(&m), model_free(&second);
+    text = PRINTED(print_rollouts(g, 3, 1, other, names, 2));
+    CHECK(longest_line(text) <= 80);
+    SAYS(text, ">  2");
+    SAYS(text, "   0      1  0.3333     26      22 ");               // 4 of its 26 tokens are forced
+    text = PRINTED(print_rollouts(g, 3, 0, NULL, names, 1));      // without an answer: no reward
+    CHECK(!strstr(text, "reward") && !strstr(text, "adv") && longest_line(text) <= 80);
+    free(other), groups_free(g, 1), model_free(&m), model_free(&second);
 }
 
-// Without --rollout the first rewarded rollout is shown, and the first of all when none is.
+// Without --rollout the first rewarded rollout is shown.
 static void trace_shows_the_first_rewarded(void) {
     static const struct { float reward[3]; const char* line; } cases[] = {
         {{1, 1, 0}, "\nRollout 0, token by token"}, {{0, 1, 1}, "\nRollout 1, token by token"},
@@ -106,63 +79,40 @@ static void trace_shows_the_first_rewarded(void) {
     o.rollout = -1;
     for (int i = 0; i < 3; i++) {
         memcpy(g->reward, cases[i].reward, sizeof cases[i].reward);
-        Capture c = capture_begin();
-        print_trace(g, &s, NULL, &o);
-        Text text = capture_end(&c);
-        SAYS(text.data, cases[i].line);
-        text_free(&text);
+        SAYS(PRINTED(print_trace(g, &s, NULL, &o)), cases[i].line);
     }
     groups_free(g, 1), model_free(&m);
 }
 
-static void trace_numbers_keep_their_column(void) {
+static void trace_columns_and_endings(void) {
     static const double x[] = {0, -0.00001, -9.99994, -9.99996, 12.5, -99.9996, -123.4, -999.996, -12345.6};
-    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
-        for (int kind = 0; kind < 3; kind++) {
-            Capture c = capture_begin();
-            if (kind < 2) print_nats(x[i], kind);
-            else print_change(x[i], 1);
-            Text text = capture_end(&c);
-            CHECK(text.length == 8 && text.data[0] == ' ');
-            text_free(&text);
-        }
-}
-
-static void trace_endings(void) {
-    static const char* const cases[][2] = {
+    static const char* const endings[][2] = {
         {"short", "short"}, {"0123456789abc", "..56789abc"}, {"a\n#### 43", "a #### 43"}, {"", ""}};
-    for (int i = 0; i < 4; i++) {
-        Capture c = capture_begin();
-        print_ending(cases[i][0], 10);
-        Text text = capture_end(&c);
-        CHECK_TEXT(text.data, cases[i][1]);
-        text_free(&text);
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
+        const char* const texts[] = {
+            PRINTED(print_nats(x[i], 0)), PRINTED(print_nats(x[i], 1)), PRINTED(print_change(x[i], 1))};
+        for (int kind = 0; kind < 3; kind++) CHECK(strlen(texts[kind]) == 8 && texts[kind][0] == ' ');
     }
+    for (int i = 0; i < 4; i++) CHECK_TEXT(PRINTED(print_ending(endings[i][0], 10)), endings[i][1]);
 }
 
 // Chapter 3's example, by hand there: log pi = -0.6832 over 2 tokens; with the prompt 5 tokens.
 static void trace_mask_slips(void) {
+    static const struct { const char* name; int tokens; double sum; } lines[] = {
+        {"right:", 2, -0.6832}, {"mask not shifted", 1, -0.4327}, {"without the mask", 5, -1.7574}};
     int ids[EXAMPLE_T], mask[EXAMPLE_T];
     memcpy(ids, example_ids, sizeof ids);
     memcpy(mask, example_mask, sizeof mask);
-    Capture c = capture_begin();
-    print_mask_slips(example_logits, ids, mask, 4, EXAMPLE_T, EXAMPLE_V);
-    Text text = capture_end(&c);
-    static const struct {
-        const char* name;
-        int tokens;
-        double sum;
-    } lines[] = {{"right:", 2, -0.6832}, {"mask not shifted", 1, -0.4327}, {"without the mask", 5, -1.7574}};
+    const char* text = PRINTED(print_mask_slips(example_logits, ids, mask, 4, EXAMPLE_T, EXAMPLE_V));
     for (int i = 0; i < 3; i++) {
         int tokens = 0;
         double sum = 0.0;
-        const char* line = strstr(text.data, lines[i].name);
+        const char* line = strstr(text, lines[i].name);
         CHECK(line && sscanf(line + 35, "%d %lf", &tokens, &sum) == 2);
         CHECK(tokens == lines[i].tokens);
         CHECK_NEAR(sum, lines[i].sum, 1.0001e-4);
     }
-    CHECK(!strstr(text.data, "forced"));
-    text_free(&text);
+    CHECK(!strstr(text, "forced"));
 }
 
 // ./rl trace with every method: one update of rl_step() in at most 80 columns. Without an answer,
@@ -178,8 +128,8 @@ static void trace_runs_every_method(void) {
         SAYS(r->out, methods[i].name);
         CHECK(longest_line(r->out) <= 80);
     }
-    const Ran* r =
-        COMMAND(command_trace, "7+7?", tag, "--num-samples=4", "--max-new-tokens=12", "--threads=1");
+    const Ran* r = COMMAND(command_trace, "7+7?", tag, "--num-samples=4", "--max-new-tokens=12",
+            "--threads=1");
     CHECK(r->status == 0 && longest_line(r->out) <= 80);
     SAYS_NOT(r->out, "One update");
     SAYS_NOT(r->out, "dlogp");
@@ -190,8 +140,7 @@ static void trace_runs_every_method(void) {
 
 static void test_trace(void) {
     make_models();
-    RUN_ALL(TEST(trace_counts_the_tool), TEST(trace_table_of_tokens), TEST(trace_shows_the_first_rewarded),
-            TEST(trace_numbers_keep_their_column), TEST(trace_endings), TEST(trace_mask_slips),
-            TEST(trace_runs_every_method));
+    RUN_ALL(TEST(trace_tables), TEST(trace_shows_the_first_rewarded), TEST(trace_columns_and_endings),
+            TEST(trace_mask_slips), TEST(trace_runs_every_method));
     remove_folder();
 }
