@@ -99,7 +99,8 @@ static void check_product(int M, int N, int K, int way) {
     size_t size_c = ldc * (size_t)(M + 1);
     float *a = integers(lda * (size_t)(a_columns ? K : M), 1), *c = integers(size_c, 3);
     float *b = integers(ldb * (size_t)(b_columns ? N : K), 2), *expected = integers(size_c, 3);
-    View va = a_columns ? transposed(a, lda) : view(a, lda), vb = b_columns ? transposed(b, ldb) : view(b, ldb);
+    View va = a_columns ? transposed(a, lda) : view(a, lda);
+    View vb = b_columns ? transposed(b, ldb) : view(b, ldb);
     for (int m = 0; m < M; m++)
         for (int n = 0; n < N; n++) {
             double sum = accumulate ? (double)expected[(size_t)m * ldc + n] : 0.0;
