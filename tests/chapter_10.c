@@ -357,7 +357,8 @@ static void chapter_10_every_row_by_its_formula(void) {
                 for (int t = from; t < from + T1; t++)
                     if (g->mask[t]) mean += ((double)g->logp[t] - g->logp_old[t]) / n;
                 int count[4] = {count_masked(g->mask, N_of(&w)), SAMPLES * n, SAMPLES, SAMPLES * NEW_TOKENS};
-                double weight = 1.0 / count[l->norm] / QUESTIONS, ratio = l->ratio == RATIO_SEQUENCE ? mean : own;
+                double weight = 1.0 / count[l->norm] / QUESTIONS;
+                double ratio = l->ratio == RATIO_SEQUENCE ? mean : own;
                 double slope = c10_slope_by_hand(l, g->adv[j], weight, ratio,
                                                  l->reference ? (double)g->logp[j] - g->logp_ref[j] : 0.0);
                 CHECK_NEAR(g->weight[j], weight, 1e-7);
