@@ -74,28 +74,6 @@ static void chapter_09_preferences_match_reference(void) {
     CHECK_NEAR(sigmoid(0.9), 0.7109495026250039, 1e-12);
 }
 
-static void chapter_09_policy_gradient_by_hand(void) {
-    // two answers: logp -0.5 -1.0 -1.5 (A = +1) and -2.0 (A = -1); sums -3 and -2
-    //   token mean     -(1*-3 + -1*-2)/4 = 0.25,      -1/4 and +1/4
-    //   sequence mean  -(-3/3 + 2/1)/2   = -0.5,      -1/6 and +1/2
-    //   sequence sum   -(-3 + 2)/2       = 0.5,       -1/2 and +1/2
-    //   constant       -(-3 + 2)/(2*7)   = 1/14,      -1/14 and +1/14
-    // An empty answer adds nothing and still counts: the sequence mean of {-1 * -2.0} and {} is 2.0/2 = 1.
-    const float logp[8] = {-0.5f, -1.0f, -1.5f, NAN, -2.0f, NAN, INFINITY, -9.0f}, adv[2] = {1.0f, -1.0f};
-    const float two[2] = {-2.0f, -5.0f}, ones[2] = {1.0f, 1.0f};
-    const int mask[8] = {1, 1, 1, 0, 1, 0, 0, 0};
-    const double rows[NORMS][4] = {{0.25, -0.25, 0.25, 2.0}, {-0.5, -1.0 / 6, 0.5, 1.0},
-                                   {0.5, -0.5, 0.5, 1.0}, {1.0 / 14, -1.0 / 14, 1.0 / 14, 1.0 / LIMIT}};
-    float d[8];
-    for (int norm = 0; norm < NORMS; norm++) {
-        const double *row = rows[norm], first = row[1];
-        CHECK_NEAR(group_policy_gradient(d, logp, adv, mask, 2, 4, norm), row[0], 1e-7);
-        CHECK_LIST(d, 1e-6, first, first, first, 0, row[2], 0, 0, 0);
-        CHECK_NEAR(group_policy_gradient(d, two, ones, (int[]){1, 0}, 2, 1, norm), row[3], 1e-7);
-        CHECK_LIST(d, 1e-6, -row[3] / 2.0, 0);
-    }
-}
-
 static void chapter_09_clip_four_cases(void) {
     // bounds 0.8 and 1.28        A = +1: min(r, clip r)    A = -1: min(-r, -clip r)
     //   ratio 0.5   A +1: min(0.5, 0.8) = 0.5   -> loss -0.5, gradient -0.5     A -1: -> 0.8, gradient 0
@@ -109,14 +87,6 @@ static void chapter_09_clip_four_cases(void) {
         CHECK_NEAR(group_clip(d, logp, old, &cases[i].adv, one, 1, 1, 0.2f, 0.28f, NORM_TOKEN_MEAN),
                    cases[i].loss, 1e-6);
         CHECK_LIST(d, 1e-6, cases[i].slope);
-    }
-    // on-policy the clipped loss has the policy gradient's gradient, exactly, under every normalization
-    float logp[REF_N], a[REF_N], b[REF_N];
-    fill_logp(logp, 4);
-    for (int norm = 0; norm < NORMS; norm++) {
-        group_policy_gradient(a, logp, ref_adv, ref_group_mask, REF_K, REF_T1, norm);
-        group_clip(b, logp, logp, ref_adv, ref_group_mask, REF_K, REF_T1, 0.2f, 0.2f, norm);
-        for (int i = 0; i < REF_N; i++) CHECK(a[i] == b[i]);
     }
 }
 
@@ -159,13 +129,6 @@ static void chapter_09_drift_of_80(void) {
         CHECK_NEAR(loss / cases[i].loss, 1.0, 1e-6);
         CHECK_LIST(d, 1e-6, cases[i].slope);
     }
-    // far below the reference k2 and k3 pull back up
-    const float low[1] = {-90.0f}, high[1] = {-10.0f}, far[1] = {-1010.0f};
-    for (int k = 1; k <= 3; k++) {
-        CHECK(isfinite(group_kl(d, high, low, one, 1, 1, 0, k)) && isfinite(d[0]) && d[0] > 0.0f);
-        CHECK(isfinite(group_kl(d, low, high, one, 1, 1, 0, k)) && isfinite(d[0]) && (k == 1 || d[0] < 0.0f));
-    }
-    CHECK(isfinite(group_kl(d, far, high, one, 1, 1, 0, 3)) && d[0] < -5.5e34f && isfinite(d[0]));
 }
 
 static void chapter_09_rejection_sampling(void) {
@@ -418,9 +381,8 @@ static void chapter_09_best_of_n_distribution(void) {
 
 static void test_chapter_09(void) {
     RUN_ALL(TEST(chapter_09_losses_match_reference), TEST(chapter_09_preferences_match_reference),
-            TEST(chapter_09_policy_gradient_by_hand), TEST(chapter_09_clip_four_cases),
-            TEST(chapter_09_loss_limits), TEST(chapter_09_drift_of_80), TEST(chapter_09_rejection_sampling),
-            TEST(chapter_09_weights_ratios_and_advantages_by_hand),
+            TEST(chapter_09_clip_four_cases), TEST(chapter_09_loss_limits), TEST(chapter_09_drift_of_80),
+            TEST(chapter_09_rejection_sampling), TEST(chapter_09_weights_ratios_and_advantages_by_hand),
             TEST(chapter_09_where_w_is_0_nothing_is_read), TEST(chapter_09_finite_far_away),
             TEST(chapter_09_is_clipped), TEST(chapter_09_gspo_by_hand), TEST(chapter_09_cispo_by_hand),
             TEST(chapter_09_value_by_hand), TEST(chapter_09_one_example_through_every_row));
