@@ -3,12 +3,6 @@
 static int T1_of(const World* w) { return w->group->rollouts->T - 1; }
 static int N_of(const World* w) { return w->o.num_samples * T1_of(w); }
 
-// For every sampled token j of every group g of an update
-#define EACH_TOKEN(w, g, j)                                                                \
-    for (const Group* g = (w)->group; g < (w)->group + (w)->o.examples_per_step; g++)      \
-        for (int j = 0; j < N_of(w); j++)                                                  \
-            if (g->mask[j])
-
 // where the last token of answer k is scored
 static int last_of(const Group* g, int k) {
     return k * (g->rollouts->T - 1) + g->rollouts[k].prompt + g->rollouts[k].length - 2;
@@ -79,7 +73,7 @@ static void chapter_10_a_reward_model_reads_the_whole_text(void) {
     // The score of an answer is the scalar at the last token of prompt + answer, read as one sequence.
     // gsm8k+model: the verdict is added; `correct` counts verdicts in both cases.
     char reward[PATH_SIZE + 32];
-    double scores[QUESTIONS * SAMPLES], spread = 0.0;
+    double first = 0.0, spread = 0.0;
     int right = 0, correct[2] = {0};
     for (int paid = 0; paid < 2; paid++) {
         static World w;
@@ -90,17 +84,15 @@ static void chapter_10_a_reward_model_reads_the_whole_text(void) {
         look(&w, 0);
         for (int i = 0; i < QUESTIONS * SAMPLES; i++) {
             const Rollout* r = &w.group[i / SAMPLES].rollouts[i % SAMPLES];
-            int n = r->prompt + r->length, targets[128];
-            Batch b = {0};
-            for (int t = 0; t < n; t++) targets[t] = t == n - 1 ? 0 : -1;
-            batch_add(&b, r->ids, targets, n, -1);
-            model_scalar_forward(m, &b);
-            double verdict = w.group[i / SAMPLES].reward[i % SAMPLES] - m->acts.scalar[0];
+            int n = r->prompt + r->length, last[128] = {0};
+            float score[128];
+            last[n - 1] = 1;
+            plain_pass(score, m, r->ids, last, n + 1, NULL);
+            double verdict = w.group[i / SAMPLES].reward[i % SAMPLES] - score[n - 1];
             CHECK(fabs(verdict) < 1e-5 || (paid && fabs(verdict - 1.0) < 1e-5));
             right += verdict > 0.5;
-            scores[i] = m->acts.scalar[0];
-            spread = fmax(spread, fabs(scores[i] - scores[0]));
-            batch_free(&b);
+            if (i == 0) first = score[n - 1];
+            spread = fmax(spread, fabs(score[n - 1] - first));
         }
         for (int i = 0; i < QUESTIONS; i++) correct[paid] += w.group[i].grades.correct;
         finish(&w);
@@ -109,17 +101,6 @@ static void chapter_10_a_reward_model_reads_the_whole_text(void) {
 }
 
 // ---- step 4: advantages, KL in the reward, values
-
-// The reference's log-probabilities are those of each answer in one plain, unpacked forward pass.
-static void c10_plain_logprobs(float* logp, Model* m, const Rollout* r) {
-    int n = r->prompt + r->length, targets[256], at = 0;
-    Batch b = {0};
-    for (int t = 0; t < n; t++) targets[t] = t + 1 < n && r->mask[t + 1] ? r->ids[t + 1] : -1;
-    batch_add(&b, r->ids, targets, n, -1);
-    model_forward(m, &b);
-    for (int t = 0; t < r->T - 1; t++) logp[t] = t + 1 < n && r->mask[t + 1] ? m->acts.logp[at++] : 0.0f;
-    batch_free(&b);
-}
 
 static void chapter_10_kl_in_the_reward_is_a_sum(void) {
     // Token t is charged beta k1_t = beta (logp_t - logp_ref_t), the last one also has the reward: the sum is
@@ -141,7 +122,7 @@ static void chapter_10_kl_in_the_reward_is_a_sum(void) {
             for (int k = 0; k < SAMPLES; k++) {
                 float logp[256];
                 int n = count_masked(g->mask + k * T1, T1);
-                c10_plain_logprobs(logp, w.setup.learner.reference, &g->rollouts[k]);
+                plain_pass(logp, &w.setup.reference, g->rollouts[k].ids, g->mask + k * T1, T1 + 1, NULL);
                 total[k] = g->reward[k];
                 for (int j = k * T1; j < (k + 1) * T1; j++) {
                     double x = g->mask[j] ? (double)g->logp_old[j] - logp[j % T1] : 0.0;
@@ -175,11 +156,12 @@ static void chapter_10_gae_keeps_the_penalty_at_its_token(void) {
     START(&w, "--algo=ppo", "--lambda=0", "--beta=0.5");
     disturb(&w.setup.reference, 0.05);
     look(&w, 0);
-    EACH_TOKEN(&w, g, j) {
-        int k = j / T1_of(&w);
-        double penalty = 0.5 * ((double)g->logp_old[j] - g->logp_ref[j]);
-        CHECK_NEAR(g->adv[j], (j == last_of(g, k) ? g->reward[k] : 0.0) - penalty, 1e-6);
-    }
+    for (const Group* g = w.group; g < w.group + QUESTIONS; g++)
+        for (int j = 0; j < N_of(&w); j++) {
+            int k = j / T1_of(&w);
+            double penalty = g->mask[j] ? 0.5 * ((double)g->logp_old[j] - g->logp_ref[j]) : 0.0;
+            CHECK_NEAR(g->adv[j], (j == last_of(g, k) ? g->reward[k] : 0.0) - penalty, 1e-6);
+        }
     finish(&w);
 }
 
@@ -449,7 +431,7 @@ static void chapter_10_distance_to_oneself_is_nothing(void) {
     double kl = 0.0, nats = 0.0, tokens = 0.0;
     for (int i = 0; i < 2 * SAMPLES; i++) {
         float logp[256];
-        c10_plain_logprobs(logp, &w.setup.reference, &r[i]);
+        plain_pass(logp, &w.setup.reference, r[i].ids, r[i].mask + 1, r[i].T, NULL);
         for (int t = 0; t < r[i].T - 1; t++) {
             if (!r[i].mask[t + 1]) continue;
             kl += (double)r[i].logp[t] - logp[t];

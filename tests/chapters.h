@@ -97,3 +97,31 @@ static Model copy_of_model(const Model* m) {
 
 static float* floats(size_t n) { return allocate(n, sizeof(float)); }
 static int same_bits(const float* a, const float* b, size_t n) { return !memcmp(a, b, n * sizeof(float)); }
+
+// What the model's head gives for each scored token, a log-probability or a scalar, and the way back from it.
+static const float* head_forward(Model* m, const Batch* b) {
+    if (m->config.scalar) model_scalar_forward(m, b);
+    else model_forward(m, b);
+    return m->config.scalar ? m->acts.scalar : m->acts.logp;
+}
+static void head_backward(Model* m, const Batch* b, const float* d) {
+    if (m->config.scalar) model_scalar_backward(m, b, d);
+    else model_backward(m, b, d);
+}
+
+// One plain pass over a row of T tokens, nothing packed: what the head says of the tokens that the shifted
+// mask (T1) names, 0 elsewhere; with d (T1) its gradients are added to those of m.
+static void plain_pass(float* out, Model* m, const int* ids, const int* mask, int T, const float* d) {
+    int targets[256], n = 0, at = 0;
+    float scored[256];
+    Batch b = {0};
+    for (int t = 0; t < T - 1; t++) {
+        targets[t] = mask[t] ? ids[t + 1] : -1;
+        if (mask[t] && d) scored[n++] = d[t];
+    }
+    batch_add(&b, ids, targets, T - 1, -1);
+    const float* said = head_forward(m, &b);
+    for (int t = 0; t < T - 1; t++) out[t] = mask[t] ? said[at++] : 0.0f;
+    if (d) head_backward(m, &b, scored);
+    batch_free(&b);
+}

@@ -355,12 +355,7 @@ static Model model;
 static Batch batch;
 static double* token_weight;
 
-// of what the model's head gives for each scored token, a log-probability or a scalar
-static double model_loss(void) {
-    if (model.config.scalar) model_scalar_forward(&model, &batch);
-    else model_forward(&model, &batch);
-    return weighted_sum(model.config.scalar ? model.acts.scalar : model.acts.logp, token_weight, batch.M);
-}
+static double model_loss(void) { return weighted_sum(head_forward(&model, &batch), token_weight, batch.M); }
 
 enum { UNTIED, TIED, SCALAR };
 
@@ -399,8 +394,7 @@ static void gradients_of_model(void) {
         token_weight = filled(batch.M, 5, 1.0, 0.1);   // d(loss)/d(logp or scalar), of both signs
         model_zero_grads(&model);
         model_loss();
-        if (model.config.scalar) model_scalar_backward(&model, &batch, token_weight);
-        else model_backward(&model, &batch, token_weight);
+        head_backward(&model, &batch, token_weight);
         Tensor w[MOST_TENSORS], g[MOST_TENSORS];
         tensor_list(w, &model.weights, &model.config, "");
         tensor_list(g, &model.grads, &model.config, "");

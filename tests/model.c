@@ -139,41 +139,28 @@ static void model_matmul(void) {
 
 static void model_matmul_order_of_the_sum(void) {
     // Each element is one sum in the order k = 0, 1, 2, ...: of rounded products, or of fused ones where the
-    // processor has them, all alike. 300 steps pass the border of a panel.
-    enum { M = 29, N = 75, K = 300 };
-    float *a = normals(M * K, 1), *b = normals(K * N, 2), *c = floats(M * N);
-    matmul(c, N, view(a, K), view(b, N), M, N, K, 0);
-    int rounded = 0, fused = 0;
-    for (int i = 0; i < M * N; i++) {
-        volatile float r = 0.0f, product;
-        float f = 0.0f;
-        for (int k = 0; k < K; k++) {
-            product = a[i / N * K + k] * b[k * N + i % N];
-            r = r + product;
-            f = fmaf(a[i / N * K + k], b[k * N + i % N], f);
+    // processor has them, all alike, for one row as for many. 300 steps pass the border of a panel.
+    enum { N = 75, K = 300, MANY_ROWS = 37 };
+    float *a = normals(MANY_ROWS * K, 1), *b = normals(K * N, 2), *c = floats(MANY_ROWS * N);
+    int rounded = 0, fused = 0, all = 0;
+    for (int way = 0; way < 6; way++) {
+        int columns = way % 2, M = way < 2 ? 1 : way < 4 ? 32 : MANY_ROWS;
+        matmul(c, N, columns ? transposed(a, (size_t)M) : view(a, K), view(b, N), M, N, K, 0);
+        for (int i = 0; i < M * N; i++, all++) {
+            volatile float r = 0.0f, product;
+            float f = 0.0f;
+            for (int k = 0; k < K; k++) {
+                float x = columns ? a[k * M + i / N] : a[i / N * K + k], y = b[k * N + i % N];
+                product = x * y;
+                r = r + product;
+                f = fmaf(x, y, f);
+            }
+            rounded += r == c[i];
+            fused += f == c[i];
         }
-        rounded += r == c[i];
-        fused += f == c[i];
     }
-    CHECK(rounded == M * N || fused == M * N);
+    CHECK(rounded == all || fused == all);
     free(a), free(b), free(c);
-}
-
-static void model_matmul_rows_are_independent(void) {
-    // A row's result does not depend on the other rows: 37 together, one by one, and from the fifth on.
-    enum { M = 37, N = 45, K = 260 };
-    for (int columns = 0; columns < 2; columns++) {
-        float *a = normals(M * K, 3), *b = normals(K * N, 4), *all = floats(M * N), *one = floats(M * N);
-        View va = columns ? transposed(a, M) : view(a, K);
-        matmul(all, N, va, view(b, N), M, N, K, 0);
-        for (int m = 0; m < M; m++)
-            matmul(one + m * N, N, (View){a + (size_t)m * va.row, va.row, va.col}, view(b, N), 1, N, K, 0);
-        CHECK(same_bits(all, one, M * N));
-        memset(one, 0, M * N * sizeof(float));
-        matmul(one + 5 * N, N, (View){a + 5 * va.row, va.row, va.col}, view(b, N), M - 5, N, K, 0);
-        CHECK(same_bits(all + 5 * N, one + 5 * N, (M - 5) * N));
-        free(a), free(b), free(all), free(one);
-    }
 }
 
 static void model_matmul_strips_in_parallel(void) {
@@ -541,29 +528,6 @@ static void model_equal_rows_are_found(void) {
     CHECK(shared_length((int[]){5, 6, 5, 7}, (int[]){0, 0}, 2, 2) == 1);
 }
 
-// One plain pass per row, nothing packed: the values (K,T1), and with d the gradients of m.
-static void plain_answers(float* out, Model* m, const float* d) {
-    for (int k = 0; k < ROWS; k++) {
-        const int *ids = row_ids + k * ROW_T, *mask = row_mask + k * ROW_T1;
-        int targets[ROW_T1], n = 0, at = 0;
-        float scored[ROW_T1];
-        Batch b = {0};
-        for (int t = 0; t < ROW_T1; t++) {
-            targets[t] = mask[t] ? ids[t + 1] : -1;
-            if (mask[t]) scored[n++] = d[k * ROW_T1 + t];
-        }
-        batch_add(&b, ids, targets, ROW_T1, -1);
-        if (m->config.scalar) model_scalar_forward(m, &b);
-        else model_forward(m, &b);
-        const float* said = m->config.scalar ? m->acts.scalar : m->acts.logp;
-        for (int t = 0; t < ROW_T1; t++) out[k * ROW_T1 + t] = mask[t] ? said[at++] : 0.0f;
-        if (m->config.scalar) model_scalar_backward(m, &b, scored);
-        else model_backward(m, &b, scored);
-        CHECK(at == b.M && at == n);
-        batch_free(&b);
-    }
-}
-
 static void model_packed_answers_are_the_plain_ones(void) {
     // The same bits as one unpacked pass per row; gradients to rounding; an empty mask gives 0 and none.
     for (int scalar = 0; scalar < 2; scalar++) {
@@ -577,7 +541,9 @@ static void model_packed_answers_are_the_plain_ones(void) {
         for (int i = 0; i < ROW_N; i++) if (!row_mask[i]) d[i] = NAN;               // is not read
         model_zero_grads(&m);
         model_zero_grads(&plain);
-        plain_answers(expected, &plain, d);
+        for (int k = 0; k < ROWS; k++)
+            plain_pass(expected + k * ROW_T1, &plain, row_ids + k * ROW_T, row_mask + k * ROW_T1, ROW_T,
+                       d + k * ROW_T1);
         for (int twice = 0; twice < 2; twice++) {
             for (int i = 0; i < ROW_N; i++) out[i] = 9.0f;
             answers_forward(out, &m, row_ids, row_mask, ROWS, ROW_T);
@@ -891,19 +857,6 @@ static void model_cut_off(void) {
 
 // ---- one token
 
-static void model_greedy_ties(void) {
-    // of two equal largest logits both ways take the first, of probability 1/(2 + 2/e) = 0.3655
-    float logits[4] = {1, 2, 2, 1}, work[8], logp, entropy;
-    const double p = 1.0 / (2.0 + 2.0 / exp(1.0)), q = p / exp(1.0);
-    Rng rng = {1};
-    for (int i = 0; i < 40; i++) {
-        SampleOptions o = {1, i % 2 ? 1.0f : 0.0f, i % 2, 1.0f};
-        CHECK(sample_token(&logp, &entropy, logits, 4, o, &rng, work) == 1);
-        CHECK_NEAR(entropy, -2.0 * p * log(p) - 2.0 * q * log(q), 1e-6);   // the model's, not 0
-        CHECK_NEAR(logp, log(p), 1e-6);
-    }
-}
-
 // Counts 20,000 draws and checks what is recorded; expected[i]: probability under the sampler, 0 = never.
 static void check_sampler(const double* probability, const double* expected, int V, SampleOptions o) {
     enum { DRAWS = 20000 };
@@ -944,6 +897,9 @@ static void model_sampler(void) {
         {FIVE, {0.4, 0.1, 0.25, 0, 0.2}, 1.0f, 4, 1.0f},
         {FIVE, {1, 0, 0, 0, 0}, 1.0f, 1, 1.0f},
         {FIVE, {0.16, 0, 0.0625, 0, 0.04}, 0.5f, 3, 1.0f},
+        // of two equal largest both ways take the first; what is recorded is the model's, not 0
+        {{1.0 / 6, 2.0 / 6, 2.0 / 6, 1.0 / 6}, {0, 1, 0, 0}, 0.0f, 0, 1.0f},
+        {{1.0 / 6, 2.0 / 6, 2.0 / 6, 1.0 / 6}, {0, 1, 0, 0}, 1.0f, 1, 1.0f},
         // among equals at the border the first ones stay: exactly k, not more
         {{0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125}, {1, 1, 1, 0, 0, 0, 0, 0}, 1.0f, 3, 1.0f},
         {{0.125, 0.25, 0.125, 0.25, 0.125, 0.125}, {1, 2, 1, 2, 0, 0}, 1.0f, 4, 1.0f},
@@ -1119,18 +1075,17 @@ static void test_model(void) {
     loud = decoding_model(CONTEXT);
     make_prompts(some, lengths, SOME);
     RUN_ALL(TEST(model_exp_error), TEST(model_exp_at_the_joints_and_ends), TEST(model_sums_and_maxima),
-            TEST(model_matmul), TEST(model_matmul_order_of_the_sum),
-            TEST(model_matmul_rows_are_independent), TEST(model_matmul_strips_in_parallel), TEST(model_rng),
-            TEST(model_random_streams), TEST(model_shuffle), TEST(model_reference),
+            TEST(model_matmul), TEST(model_matmul_order_of_the_sum), TEST(model_matmul_strips_in_parallel),
+            TEST(model_rng), TEST(model_random_streams), TEST(model_shuffle), TEST(model_reference),
             TEST(model_tensors_cover_the_weights), TEST(model_initial_weights), TEST(model_scalar_by_hand),
             TEST(model_scalar_has_the_same_body), TEST(model_batch), TEST(model_turns_follow_from_the_size),
             TEST(model_equal_rows_are_found), TEST(model_packed_answers_are_the_plain_ones),
             TEST(model_chapter_3_is_what_the_model_computes), TEST(model_a_frozen_model_says_the_same),
             TEST(model_sampling_is_the_training_pass), TEST(model_forced_tokens_at_the_edges),
             TEST(model_rollouts_do_not_depend_on_the_batch), TEST(model_rollouts_do_not_depend_on_threads),
-            TEST(model_greedy), TEST(model_cut_off), TEST(model_greedy_ties), TEST(model_sampler),
-            TEST(model_keep_largest), TEST(model_training_does_not_depend_on_threads),
-            TEST(model_loss_of_conversations), TEST(model_update_without_scored_tokens));
+            TEST(model_greedy), TEST(model_cut_off), TEST(model_sampler), TEST(model_keep_largest),
+            TEST(model_training_does_not_depend_on_threads), TEST(model_loss_of_conversations),
+            TEST(model_update_without_scored_tokens));
     free_prompts(some, SOME), model_free(&loud);
     for (int i = 0; i < TOY; i++) tokens_free(&toy_set[i]);
 }
