@@ -14,7 +14,11 @@ block() { awk -v start="\`\`\`$1" '$0 == start { on = 1; next } $0 == "```" { on
 block python > "$dir/page.py"
 block text > "$dir/expected"
 
-fail() { cat "$dir/log"; echo "FAIL $1"; exit 1; }
+fail() {
+    cat "$dir/log"
+    echo "FAIL $1"
+    exit 1
+}
 ${CC:-cc} -std=c11 -O1 -ffp-contract=fast -Wno-unused-function -Wno-unknown-pragmas \
     -DRL_NO_MAIN -shared -fPIC -o "$dir/librl.so" rl.c -lm > "$dir/log" 2>&1 ||
     fail "python_library: the library does not compile"
