@@ -359,29 +359,6 @@ static void model_initial_weights(void) {
 
 // ---- the scalar head
 
-// C = 2, and the two matrices that write to the residual stream are 0: the final norm sees the embedding.
-//     token 0: (1,-1), mean square 1:                  (1,-1)
-//     token 1: (3,4), mean square (9 + 16)/2 = 12.5:   (3,4) / sqrt(12.5) = (0.8485281, 1.1313708)
-// The norm's weights (1,2) and the score (0.5,-1) make of them
-//     0.5 * 1 + 1 * 2 = 2.5      and      0.5 * 0.8485281 - 1 * 2 * 1.1313708 = -1.8384776
-static void model_scalar_by_hand(void) {
-    Model m = random_model((Config){2, 4, 1, 2, 1, 1, 2, 2, 1, 10000.0f, 1e-12f, 1}, 1);
-    memset(m.weights.layer[0].out, 0, 4 * sizeof(float));
-    memset(m.weights.layer[0].down, 0, 4 * sizeof(float));
-    memcpy(m.weights.embedding, (float[]){1, -1, 3, 4}, 4 * sizeof(float));
-    memcpy(m.weights.norm, (float[]){1, 2}, 2 * sizeof(float));
-    memcpy(m.weights.score, (float[]){0.5f, -1}, 2 * sizeof(float));
-    for (int target = 0; target < 2; target++) {                 // which it is makes no difference
-        Batch b = {0};
-        batch_add(&b, (int[]){0, 1, 0, 1}, (int[]){target, -1, -1, target}, 4, -1);  // scored: first and last
-        model_scalar_forward(&m, &b);
-        CHECK(b.M == 2);
-        CHECK_LIST(m.acts.scalar, 5e-7, 2.5, -1.8384776);
-        batch_free(&b);
-    }
-    model_free(&m);
-}
-
 // The body of a policy and of a scalar model are the same block of numbers, drawn alike, with the same hidden
 // states: a reward model takes over a policy's body with one memcpy.
 static void model_scalar_has_the_same_body(void) {
@@ -1077,7 +1054,7 @@ static void test_model(void) {
     RUN_ALL(TEST(model_exp_error), TEST(model_exp_at_the_joints_and_ends), TEST(model_sums_and_maxima),
             TEST(model_matmul), TEST(model_matmul_order_of_the_sum), TEST(model_matmul_strips_in_parallel),
             TEST(model_rng), TEST(model_random_streams), TEST(model_shuffle), TEST(model_reference),
-            TEST(model_tensors_cover_the_weights), TEST(model_initial_weights), TEST(model_scalar_by_hand),
+            TEST(model_tensors_cover_the_weights), TEST(model_initial_weights),
             TEST(model_scalar_has_the_same_body), TEST(model_batch), TEST(model_turns_follow_from_the_size),
             TEST(model_equal_rows_are_found), TEST(model_packed_answers_are_the_plain_ones),
             TEST(model_chapter_3_is_what_the_model_computes), TEST(model_a_frozen_model_says_the_same),
