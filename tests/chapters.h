@@ -29,12 +29,13 @@
     do {                                                                                   \
         const double list_[] = {__VA_ARGS__};                                              \
         for (int i_ = 0; i_ < (int)(sizeof list_ / sizeof *list_); i_++)                   \
-            check_item(__LINE__, #x, i_, (double)(x)[i_], list_[i_], tolerance);           \
+            check_item(__FILE__, __LINE__, #x, i_, (double)(x)[i_], list_[i_], tolerance); \
     } while (0)
-static void check_item(int line, const char* name, int i, double value, double expected, double tolerance) {
+static void check_item(const char* file, int line, const char* name, int i, double value, double expected,
+                       double tolerance) {
     if (fabs(value - expected) <= tolerance * fabs(expected)) return;
     check_broken++;
-    printf("  line %d: %s, element %d, is %.12g, expected %.12g\n", line, name, i, value, expected);
+    printf("  %s:%d: %s, element %d, is %.12g, expected %.12g\n", file, line, name, i, value, expected);
 }
 
 // The slope of f in one of the numbers that it reads (they stand in static variables), by a central

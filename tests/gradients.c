@@ -102,8 +102,6 @@ static void set_layer(int n, int c, int in, int out) {
     layer.dy = filled(n * out, 3, 1.0, 0.0);
 }
 
-// ---- embedding
-
 static double embedding_loss(void) {
     embedding_forward(layer.y, layer.ids, layer.w, layer.n, layer.c);
     return weighted_sum(layer.y, layer.r, layer.n * layer.c);
@@ -122,8 +120,6 @@ static void gradients_of_embedding(void) {
     check_slopes(embedding_loss, layer.w, dw, V * C, 0.25);
     clear();
 }
-
-// ---- RMSNorm
 
 static double rmsnorm_loss(void) {
     rmsnorm_forward(layer.y, layer.x, layer.w, 1e-3, layer.n, layer.c);
@@ -164,8 +160,6 @@ static void rmsnorm_by_hand(void) {
     CHECK_LIST(y, 1e-15, 0.5, 0.5);
 }
 
-// ---- rotary positions
-
 static void rope_at(double* x, int position, double direction) {
     rope_row(x, layer.angles.cosine + position * 3, layer.angles.sine + position * 3, 6, direction);
 }
@@ -200,8 +194,6 @@ static void gradients_of_rope(void) {
     clear();
 }
 
-// ---- query and key: norm, then rotation
-
 static double qk_loss(void) {
     const Model* m = &layer.angles;
     qk_forward(layer.y, layer.x, layer.w, layer.w2, m->cosine, m->sine, layer.ids, layer.n, &m->config);
@@ -225,8 +217,6 @@ static void gradients_of_qk(void) {
     check_slopes(qk_loss, layer.w2, dwk, D, 3.0);
     clear();
 }
-
-// ---- attention
 
 static double attention_loss(void) {
     const Config* c = &layer.angles.config;
@@ -293,8 +283,6 @@ static void attention_by_hand(void) {
     clear();
 }
 
-// ---- SwiGLU
-
 static double swiglu_loss(void) {
     swiglu_forward(layer.y, layer.x, layer.n, layer.c);
     return weighted_sum(layer.y, layer.r, layer.n * layer.c);
@@ -313,8 +301,6 @@ static void gradients_of_swiglu(void) {
     swiglu_forward(&y, gu, 1, 1);
     CHECK_NEAR(y, 1.5 * 1.0986122886681098, 1e-14);
 }
-
-// ---- log-probabilities
 
 enum { LOGPROB_M = 20, LOGPROB_V = 9 };
 static int logprob_targets[2 * LOGPROB_M], logprob_scored[LOGPROB_M];
