@@ -966,6 +966,7 @@ static void model_training_does_not_depend_on_threads(void) {
         CHECK(same_weights(&m[threads].weights, &m[1].weights));
         optimizer_free(&o);
     }
+    CHECK(loss[2] < loss[0]);
     set_threads(2);
     for (int threads = 1; threads <= 4; threads++) model_free(&m[threads]);
 }
