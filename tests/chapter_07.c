@@ -65,6 +65,10 @@ static void chapter_07_small_groups(void) {
     CHECK_LIST(adv, EXACT, 1, -1);
     advantages_grpo(in_place, in_place, 2, 0.0f);
     CHECK_LIST(in_place, EXACT, 0.70710678118654752, -0.70710678118654752);
+    // every sampled token gets its answer's
+    float out[6] = {9, 9, 9, 9, 9, 9};
+    broadcast_advantages(out, (float[]){0.5f, -0.5f}, (int[]){0, 1, 1, 1, 0, 0}, 2, 3);
+    CHECK_LIST(out, 0.0, 0, 0.5, 0.5, -0.5, 0, 0);
 }
 
 // The claim of the chapter's comment, over all 2^K groups: RLOO is the true gradient p(1-p), centered (K-1)/K

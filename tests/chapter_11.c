@@ -12,6 +12,13 @@ static void chapter_11_pass_at_k(void) {
     }
 }
 
+static void chapter_11_majority_vote(void) {
+    // three ways to write 1/2 against two 38; "" abstains
+    CHECK(majority_vote((const char*[]){"38", "0.5", "38", "1/2", "\\frac{1}{2}"}, 5) == 1);
+    CHECK(majority_vote((const char*[]){"", "7", ""}, 3) == 1);
+    CHECK(majority_vote((const char*[]){"", ""}, 2) == -1);
+}
+
 // The first and the last capital of each row of an alphabet, and what stands before and behind it.
 static void chapter_11_small_letters(void) {
     static const int rows[][3] = {{'A', 'Z', 32}, {0xC0, 0xDE, 32}, {0x391, 0x3AB, 32}, {0x410, 0x42F, 32},
@@ -46,6 +53,6 @@ static void chapter_11_same_question(void) {
 }
 
 static void test_chapter_11(void) {
-    RUN_ALL(TEST(chapter_11_pass_at_k), TEST(chapter_11_small_letters), TEST(chapter_11_intervals),
-            TEST(chapter_11_same_question));
+    RUN_ALL(TEST(chapter_11_pass_at_k), TEST(chapter_11_majority_vote), TEST(chapter_11_small_letters),
+            TEST(chapter_11_intervals), TEST(chapter_11_same_question));
 }
