@@ -5,9 +5,9 @@ static void chapter_04_numbering(void) {
     // 19. answer = 19 - 12 = 7 = 0*9 + 2*3 + 1
     int path[TOY_T];
     toy_path(path, 7);
-    CHECK(path[0] == 0 && path[1] == 5 && path[2] == 19);
+    CHECK_LIST(path, 0.0, 0, 5, 19);
     toy_path(path, 26);
-    CHECK(path[0] == 2 && path[1] == 11 && path[2] == 38);
+    CHECK_LIST(path, 0.0, 2, 11, 38);
     // digits that add up to 3: the six orders of 0,1,2 and 1,1,1
     double passes = 0.0;
     for (int y = 0; y < TOY_ANSWERS; y++) passes += toy_verify(y);
@@ -23,10 +23,8 @@ static void chapter_04_uniform_by_hand(void) {
     toy_rewards(reward);
     CHECK_NEAR(toy_sum_along(logp, 5), -3.0 * log(3.0), 1e-14);
     CHECK_NEAR(toy_solve(value, grad, logp, reward), 7.0 / 27.0, 1e-14);
-    CHECK_NEAR(value[1], 2.0 / 9.0, 1e-14);
-    CHECK_NEAR(value[2], 3.0 / 9.0, 1e-14);
-    CHECK_NEAR(grad[0], -1.0 / 81.0, 1e-14);
-    CHECK_NEAR(grad[1], 2.0 / 81.0, 1e-14);
+    CHECK_LIST(value, 1e-14, 7.0 / 27, 2.0 / 9, 3.0 / 9, 2.0 / 9);
+    CHECK_LIST(grad, 1e-13, -1.0 / 81, 2.0 / 81, -1.0 / 81);
     // state 6 = "02": only token 1 passes: visit 1/9, pi 1/3, Q - V = 1 - 1/3: 1/27 * 2/3
     CHECK_NEAR(grad[19], 2.0 / 81.0, 1e-14);
     // Variance of one rollout's gradient. Each token's score is (2/3, -1/3, -1/3), squared length 2/3; three
@@ -56,37 +54,33 @@ static void chapter_04_exact_gradients_are_derivatives(void) {
     CHECK_NEAR(total, 1.0, 1e-14);
 }
 
+// The variance of the gradient of one rollout, whose mean is the exact one.
+static double c04_variance(const double* exact, const double* reward, const double* baseline, int credit) {
+    double grad[TOY_PARAMS], variance = toy_rollout_gradient(grad, p_logp, reward, baseline, 1.0, credit);
+    for (int e = 0; e < TOY_PARAMS; e++) CHECK_NEAR(grad[e], exact[e], 1e-12);
+    return variance;
+}
+
 static void chapter_04_views_and_baselines_agree(void) {
-    double value[TOY_STATES], exact[TOY_PARAMS], grad[TOY_PARAMS], weight[TOY_ANSWERS], none, v;
+    double value[TOY_STATES], exact[TOY_PARAMS], grad[TOY_PARAMS], weight[TOY_ANSWERS], constant[TOY_STATES];
     double J = toy_solve(value, exact, p_logp, p_reward);
     for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = exp(toy_sum_along(p_logp, y)) * toy_verify(y);
     toy_answer_gradient(grad, p_logp, weight);
     CHECK(toy_largest_difference(grad, exact, TOY_PARAMS) < 1e-12);
-    none = toy_rollout_gradient(grad, p_logp, p_reward, NULL, 1.0, CREDIT_WHOLE);
-    CHECK(toy_largest_difference(grad, exact, TOY_PARAMS) < 1e-12);
-    v = toy_rollout_gradient(grad, p_logp, p_reward, NULL, 1.0, CREDIT_TO_GO);
-    CHECK(toy_largest_difference(grad, exact, TOY_PARAMS) < 1e-12);
-    CHECK_NEAR(v, none, 1e-12);                          // one p_reward at the end: to-go is the whole return
-    v = toy_rollout_gradient(grad, p_logp, p_reward, value, 1.0, CREDIT_TO_GO);
-    CHECK(toy_largest_difference(grad, exact, TOY_PARAMS) < 1e-12 && v < none);
+    double none = c04_variance(exact, p_reward, NULL, CREDIT_WHOLE);
+    CHECK_NEAR(c04_variance(exact, p_reward, NULL, CREDIT_TO_GO), none, 1e-12); // one reward, at the end
+    CHECK(c04_variance(exact, p_reward, value, CREDIT_TO_GO) < none);
     // constants: the same mean; the expected reward has less variance than none
-    const double constants[2] = {1.0, J};
-    for (int i = 0; i < 2; i++) {
-        double baseline[TOY_STATES];
-        for (int s = 0; s < TOY_STATES; s++) baseline[s] = constants[i];
-        double variance = toy_rollout_gradient(grad, p_logp, p_reward, baseline, 1.0, CREDIT_WHOLE);
-        CHECK(toy_largest_difference(grad, exact, TOY_PARAMS) < 1e-12);
-        if (i == 1) CHECK(variance < none);
-    }
-    // a token-by-token p_reward: its own p_reward only is wrong, whole and to-go are right
-    for (int e = 0; e < TOY_PARAMS; e++) weight[e % TOY_ANSWERS] = 0.0;
+    for (int s = 0; s < TOY_STATES; s++) constant[s] = 1.0;
+    c04_variance(exact, p_reward, constant, CREDIT_WHOLE);
+    for (int s = 0; s < TOY_STATES; s++) constant[s] = J;
+    CHECK(c04_variance(exact, p_reward, constant, CREDIT_WHOLE) < none);
+    // a reward at every token: its own reward only is wrong, whole and to-go are right
     double paid[TOY_PARAMS];
     fill(paid, TOY_PARAMS, 5, 0.5, 0.2);
     toy_solve(value, exact, p_logp, paid);
-    none = toy_rollout_gradient(grad, p_logp, paid, NULL, 1.0, CREDIT_WHOLE);
-    CHECK(toy_largest_difference(grad, exact, TOY_PARAMS) < 1e-12);
-    v = toy_rollout_gradient(grad, p_logp, paid, NULL, 1.0, CREDIT_TO_GO);
-    CHECK(toy_largest_difference(grad, exact, TOY_PARAMS) < 1e-12 && v < none);
+    none = c04_variance(exact, paid, NULL, CREDIT_WHOLE);
+    CHECK(c04_variance(exact, paid, NULL, CREDIT_TO_GO) < none);
     toy_rollout_gradient(grad, p_logp, paid, NULL, 1.0, CREDIT_OWN);
     CHECK(toy_largest_difference(grad, exact, TOY_PARAMS) > 1e-2);
 }

@@ -34,42 +34,41 @@ static void chapter_07_three_groups(void) {
 
 static void chapter_07_equal_rewards_give_exactly_zero(void) {
     const float values[6] = {0, 1, 0.1f, -3.7f, 1e-30f, 1e30f};
-    for (int i = 0; i < 6; i++)
-        for (int K = 1; K <= 16; K++) {
-            float r[16], adv[16];
-            for (int k = 0; k < K; k++) r[k] = (float)(values[i]);
+    for (int i = 0; i < 6 * 16; i++) {
+        int K = i % 16 + 1;
+        float r[16], adv[16];
+        for (int k = 0; k < K; k++) r[k] = values[i / 16];
 #ifdef IN_DOUBLE
-            for (int k = 0; k < K; k++)
-                r[k] = (double)(int)(values[i] > 0); // 53 bits leave no room to be exact
+        for (int k = 0; k < K; k++) r[k] = values[i / 16] > 0; // 53 bits leave no room to be exact
 #endif
-            for (int rule = ADVANTAGE_CENTERED; rule <= ADVANTAGE_GRPO; rule++) {
-                compute_advantages(adv, r, K, rule);
-                for (int k = 0; k < K; k++) CHECK(adv[k] == 0.0);
-            }
-            advantages_grpo(adv, r, K, 0.0f);                   // eps = 0: still no 0/0
+        for (int rule = ADVANTAGE_CENTERED; rule <= ADVANTAGE_GRPO; rule++) {
+            compute_advantages(adv, r, K, rule);
             for (int k = 0; k < K; k++) CHECK(adv[k] == 0.0);
         }
+        advantages_grpo(adv, r, K, 0.0f);                       // eps = 0: still no 0/0
+        for (int k = 0; k < K; k++) CHECK(adv[k] == 0.0);
+    }
 }
 
 static void chapter_07_small_groups(void) {
-    const float one[1] = {0.7f}, two[2] = {1, 0};
-    float adv[2] = {9, 9};
     for (int rule = ADVANTAGE_CENTERED; rule <= ADVANTAGE_GRPO; rule++) {
-        adv[0] = adv[1] = 9;
-        compute_advantages(adv, one, 1, rule);                  // nothing to compare with
-        CHECK(adv[0] == 0.0 && adv[1] == 9);
-        adv[0] = 9;
-        compute_advantages(adv, one, 0, rule);                  // nothing at all
+        float adv[2] = {9, 9};
+        compute_advantages(adv, (float[]){0.7f}, 0, rule);      // nothing at all
         CHECK(adv[0] == 9);
+        compute_advantages(adv, (float[]){0.7f}, 1, rule);      // nothing to compare with
+        CHECK(adv[0] == 0.0 && adv[1] == 9);
     }
     // K = 2: mean 1/2, std sqrt(1/2) sample, 1/2 population; the other one's reward is the baseline of RLOO;
     // the rewards may be where the advantages go
-    const double grpo[2] = {0.70710678118654752, -0.70710678118654752}, rloo[2] = {1, -1};
-    float in_place[2] = {1, 0};
-    advantages_rloo(adv, two, 2);
-    check_array(adv, rloo, 2, EXACT);
+    float adv[2], in_place[2] = {1, 0};
+    advantages_rloo(adv, in_place, 2);
+    CHECK_LIST(adv, EXACT, 1, -1);
     advantages_grpo(in_place, in_place, 2, 0.0f);
-    check_array(in_place, grpo, 2, EXACT);
+    CHECK_LIST(in_place, EXACT, 0.70710678118654752, -0.70710678118654752);
+    // every sampled token gets its answer's
+    float out[6] = {9, 9, 9, 9, 9, 9};
+    broadcast_advantages(out, (float[]){0.5f, -0.5f}, (int[]){0, 1, 1, 1, 0, 0}, 2, 3);
+    CHECK_LIST(out, 0.0, 0, 0.5, 0.5, -0.5, 0, 0);
 }
 
 // The claim of the chapter's comment, over all 2^K groups: RLOO is the true gradient p(1-p), centered (K-1)/K
@@ -93,8 +92,7 @@ static void chapter_07_expected_gradient_over_all_groups(void) {
 
 static void chapter_07_zero_variance_odds(void) {
     CHECK_NEAR(zero_variance_odds(0.5, 4), 0.125, 1e-15);           // 2 / 16
-    CHECK_NEAR(zero_variance_odds(0.0, 16), 1.0, 0.0);
-    CHECK_NEAR(zero_variance_odds(1.0, 16), 1.0, 0.0);
+    CHECK(zero_variance_odds(0.0, 16) == 1.0 && zero_variance_odds(1.0, 16) == 1.0);
     CHECK_NEAR(zero_variance_odds(0.3, 1), 1.0, 1e-15);   // one rollout has nothing to be compared with
     CHECK_NEAR(zero_variance_odds(0.1875, 16), pow(0.8125, 16) + pow(0.1875, 16), 1e-15);
 }

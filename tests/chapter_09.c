@@ -10,6 +10,7 @@ static void check_reference(double loss, double expected, const float* d, const 
 static void chapter_09_losses_match_reference(void) {
     float logp[REF_N], old[REF_N], ref[REF_N], d[REF_N], dkl[REF_N];
     const int K = REF_K, T1 = REF_T1, *mask = ref_group_mask;
+    double slopes[REF_N];
     fill_logp(logp, 4);
     fill_logp(old, 5);
     fill_logp(ref, 6);
@@ -17,16 +18,14 @@ static void chapter_09_losses_match_reference(void) {
     static const double loss[NORMS] = {0.3785920317065184, 0.4729917352301691, 1.135776095119555,
                                        1.135776095119555 / LIMIT};
     for (int norm = 0; norm < NORMS; norm++) {
-        double slopes[REF_N];
         for (int i = 0; i < REF_N; i++) {
             const double by[NORMS] = {9, 3.0 * (4 - i / T1), 3, 3.0 * LIMIT};
             slopes[i] = mask[i] ? -(double)ref_adv[i / T1] / by[norm] : 0.0;
         }
         check_reference(group_policy_gradient(d, logp, ref_adv, mask, K, T1, norm), loss[norm], d, slopes);
     }
-    CHECK_NEAR(group_sft(d, logp, mask, K, T1), 1.0677503170154983, 1e-6);
-    for (int i = 0; i < REF_N; i++) CHECK_NEAR(d[i], mask[i] ? -1.0 / 9.0 : 0.0, 1e-7);
-
+    for (int i = 0; i < REF_N; i++) slopes[i] = mask[i] ? -1.0 / 9.0 : 0.0;
+    check_reference(group_sft(d, logp, mask, K, T1), 1.0677503170154983, d, slopes);
     const double token[REF_N] = {0, -0.0422001396279, -0.0581949935866, 0, 0, 0.0411325803704,
                                  0.0312475036951};
     const double sequence[REF_N] = {0, -0.031650104721, -0.0436462451899, 0, 0, 0.0411325803704,
@@ -75,24 +74,6 @@ static void chapter_09_preferences_match_reference(void) {
     CHECK_NEAR(sigmoid(0.9), 0.7109495026250039, 1e-12);
 }
 
-static void chapter_09_policy_gradient_by_hand(void) {
-    // two answers: logp -0.5 -1.0 -1.5 (A = +1) and -2.0 (A = -1); sums -3 and -2
-    //   token mean     -(1*-3 + -1*-2)/4 = 0.25,      -1/4 and +1/4
-    //   sequence mean  -(-3/3 + 2/1)/2   = -0.5,      -1/6 and +1/2
-    //   sequence sum   -(-3 + 2)/2       = 0.5,       -1/2 and +1/2
-    //   constant       -(-3 + 2)/(2*7)   = 1/14,      -1/14 and +1/14
-    const float logp[8] = {-0.5f, -1.0f, -1.5f, NAN, -2.0f, NAN, INFINITY, -9.0f}, adv[2] = {1.0f, -1.0f};
-    const int mask[8] = {1, 1, 1, 0, 1, 0, 0, 0};
-    const double rows[NORMS][3] = {
-        {0.25, -0.25, 0.25}, {-0.5, -1.0 / 6, 0.5}, {0.5, -0.5, 0.5}, {1.0 / 14, -1.0 / 14, 1.0 / 14}};
-    float d[8];
-    for (int norm = 0; norm < NORMS; norm++) {
-        const double first = rows[norm][1], expected[8] = {first, first, first, 0, rows[norm][2], 0, 0, 0};
-        CHECK_NEAR(group_policy_gradient(d, logp, adv, mask, 2, 4, norm), rows[norm][0], 1e-7);
-        check_array(d, expected, 8, 1e-6);
-    }
-}
-
 static void chapter_09_clip_four_cases(void) {
     // bounds 0.8 and 1.28        A = +1: min(r, clip r)    A = -1: min(-r, -clip r)
     //   ratio 0.5   A +1: min(0.5, 0.8) = 0.5   -> loss -0.5, gradient -0.5     A -1: -> 0.8, gradient 0
@@ -105,16 +86,7 @@ static void chapter_09_clip_four_cases(void) {
         float old[1] = {-2.0f}, logp[1] = {(float)(-2.0 + log(cases[i].ratio))}, d[1];
         CHECK_NEAR(group_clip(d, logp, old, &cases[i].adv, one, 1, 1, 0.2f, 0.28f, NORM_TOKEN_MEAN),
                    cases[i].loss, 1e-6);
-        CHECK_NEAR(d[0], cases[i].slope, 1e-6);
-        if (cases[i].slope == 0.0) CHECK(d[0] == 0.0f);
-    }
-    // on-policy the clipped loss has the policy gradient's gradient, exactly, under every normalization
-    float logp[REF_N], a[REF_N], b[REF_N];
-    fill_logp(logp, 4);
-    for (int norm = 0; norm < NORMS; norm++) {
-        group_policy_gradient(a, logp, ref_adv, ref_group_mask, REF_K, REF_T1, norm);
-        group_clip(b, logp, logp, ref_adv, ref_group_mask, REF_K, REF_T1, 0.2f, 0.2f, norm);
-        for (int i = 0; i < REF_N; i++) CHECK(a[i] == b[i]);
+        CHECK_LIST(d, 1e-6, cases[i].slope);
     }
 }
 
@@ -141,15 +113,6 @@ static void chapter_09_loss_limits(void) {
         CHECK(isnan(group_kl(d, logp, other, mask, REF_K, REF_T1, NORM_TOKEN_MEAN, estimator)));
         CHECK(isnan(d[2]) && d[0] == 0.0f);
     }
-    // an empty answer adds nothing and still counts: sequence mean of {-1 * -2.0} and {} is 2.0/2 = 1
-    const float two[2] = {-2.0f, -5.0f}, ones[2] = {1.0f, 1.0f};
-    const int first_only[2] = {1, 0};
-    const double loss[NORMS] = {2.0, 1.0, 1.0, 1.0 / LIMIT};
-    for (int norm = 0; norm < NORMS; norm++) {
-        const double slope[2] = {-loss[norm] / 2.0, 0.0};
-        CHECK_NEAR(group_policy_gradient(d, two, ones, first_only, 2, 1, norm), loss[norm], 1e-7);
-        check_array(d, slope, 2, 1e-6);
-    }
 }
 
 static void chapter_09_drift_of_80(void) {
@@ -164,15 +127,8 @@ static void chapter_09_drift_of_80(void) {
     for (int i = 0; i < 5; i++) {
         double loss = group_clip(d, &cases[i].logp, &cases[i].old, &cases[i].adv, one, 1, 1, 0.2f, 0.2f, 0);
         CHECK_NEAR(loss / cases[i].loss, 1.0, 1e-6);
-        check_array(d, &cases[i].slope, 1, 1e-6);
+        CHECK_LIST(d, 1e-6, cases[i].slope);
     }
-    // far below the reference k2 and k3 pull back up
-    const float low[1] = {-90.0f}, high[1] = {-10.0f}, far[1] = {-1010.0f};
-    for (int k = 1; k <= 3; k++) {
-        CHECK(isfinite(group_kl(d, high, low, one, 1, 1, 0, k)) && isfinite(d[0]) && d[0] > 0.0f);
-        CHECK(isfinite(group_kl(d, low, high, one, 1, 1, 0, k)) && isfinite(d[0]) && (k == 1 || d[0] < 0.0f));
-    }
-    CHECK(isfinite(group_kl(d, far, high, one, 1, 1, 0, 3)) && d[0] < -5.5e34f && isfinite(d[0]));
 }
 
 static void chapter_09_rejection_sampling(void) {
@@ -184,44 +140,34 @@ static void chapter_09_rejection_sampling(void) {
     CHECK(best_of_n(c, 2) == -1);
 }
 
-static void chapter_09_token_weights_by_hand(void) {
-    // Three answers with 2, 1 and 0 sampled tokens, at most 10 long. Token mean 1/3; sequence mean 1/(3*2)
-    // and 1/(3*1); sum 1/3; constant 1/(3*10). The answer without tokens adds nothing and counts in K.
-    const int mask[9] = {0, 1, 1, 1}, none[9] = {0};
-    const double w[NORMS][9] = {{0, 1.0 / 3, 1.0 / 3, 1.0 / 3}, {0, 1.0 / 6, 1.0 / 6, 1.0 / 3},
-                                {0, 1.0 / 3, 1.0 / 3, 1.0 / 3}, {0, 1.0 / 30, 1.0 / 30, 1.0 / 30}};
-    const double nothing[9] = {0};
-    float out[9];
-    for (int norm = 0; norm < NORMS; norm++) {
-        token_weights(out, mask, 3, 3, norm, 10);
-        check_array(out, w[norm], 9, 1e-6);
-        token_weights(out, none, 3, 3, norm, 10);              // nothing sampled: all 0, and no 0/0
-        check_array(out, nothing, 9, 0.0);
-    }
+static void nines(float* x, int n) {                            // what a function must not leave there
+    for (int i = 0; i < n; i++) x[i] = 9.0f;
 }
 
-static void chapter_09_log_ratios_by_hand(void) {
+static void chapter_09_weights_and_ratios_by_hand(void) {
+    // Three answers with 2, 1 and 0 sampled tokens, at most 10 long. Token mean 1/3; sequence mean 1/(3*2)
+    // and 1/(3*1); sum 1/3; constant 1/(3*10). The answer without tokens adds nothing and counts in K.
+    const double w[NORMS][3] = {{1.0 / 3, 1.0 / 3, 1.0 / 3}, {1.0 / 6, 1.0 / 6, 1.0 / 3},
+                                {1.0 / 3, 1.0 / 3, 1.0 / 3}, {1.0 / 30, 1.0 / 30, 1.0 / 30}};
+    float out[9];
+    for (int norm = 0; norm < NORMS; norm++) {
+        nines(out, 9);
+        token_weights(out, (int[9]){0, 1, 1, 1}, 3, 3, norm, 10);
+        CHECK_LIST(out, 1e-6, 0, w[norm][0], w[norm][1], w[norm][2], 0, 0, 0, 0, 0);
+        token_weights(out, (int[9]){0}, 3, 3, norm, 10);       // nothing sampled: all 0, and no 0/0
+        CHECK_LIST(out, 0.0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    }
     // ratios 2 and 1/2, and 4; per answer: the mean logarithm, 0 and ln 4. NaN behind the mask.
     const float l2 = (float)log(2.0), logp[6] = {-1, NAN, -2, -3, INFINITY, NAN};
     const float old[6] = {-1 - l2, NAN, -2 + l2, -3 - 2 * l2, NAN, NAN};
     const int mask[6] = {1, 0, 1, 1, 0, 0};
-    const double token[6] = {0.6931471806, 0, -0.6931471806, 1.3862943611, 0, 0},
-                 sequence[6] = {0, 0, 0, 1.3862943611, 0, 0};
-    float out[6];
+    nines(out, 6);
     token_log_ratio(out, logp, old, mask, 2, 3);
-    for (int i = 0; i < 6; i++) CHECK_NEAR(out[i], token[i], 2e-7);
+    CHECK_LIST(out, 2.5e-7, 0.6931471806, 0, -0.6931471806, 1.3862943611, 0, 0);
+    nines(out, 6);
     sequence_log_ratio(out, logp, old, mask, 2, 3);
-    for (int i = 0; i < 6; i++) CHECK_NEAR(out[i], sequence[i], 2e-7);
-    for (int i = 0; i < 6; i++) if (!mask[i]) CHECK(out[i] == 0.0f);
-}
-
-static void chapter_09_broadcast_by_hand(void) {
-    const float adv[2] = {0.5f, -0.5f};
-    const int mask[6] = {0, 1, 1, 1, 0, 0};
-    const double expected[6] = {0, 0.5, 0.5, -0.5, 0, 0};
-    float out[6] = {9, 9, 9, 9, 9, 9};
-    broadcast_advantages(out, adv, mask, 2, 3);
-    for (int i = 0; i < 6; i++) CHECK(out[i] == expected[i]);
+    CHECK_NEAR(out[0], 0.0, 2e-7);
+    CHECK_LIST(out + 1, 2.5e-7, 0, out[0], 1.3862943611, 0, 0);
 }
 
 // NaN wherever the weight is 0: the loss is that of the two tokens that count, the rest exactly 0. By hand
@@ -230,7 +176,6 @@ static void chapter_09_where_w_is_0_nothing_is_read(void) {
     const float l2 = (float)log(2.0), w[5] = {0, 0.5f, 0, 0.25f, 0}, logp[5] = {NAN, -1, INFINITY, -3, NAN};
     const float adv[5] = {NAN, 2, NAN, -1, INFINITY}, log_ratio[5] = {NAN, 0, -INFINITY, l2, NAN};
     const float target[5] = {NAN, 1, NAN, -1, NAN}, other[5] = {NAN, -1 - l2, NAN, -3 - l2, NAN};
-    const float nothing[1] = {0};
     static const double by_hand[8][3] = {                               // the loss and its two derivatives
         {1.0 - 0.75, -1.0, 0.25},            // policy gradient  -1/2 2 (-1) - 1/4 (-1)(-3) = 1/4
         {-1.0 + 0.5, -1.0, 0.5},             // clip   -1/2 1 2 + 1/4 2 1 (A < 0: a ratio of 2 is corrected)
@@ -241,9 +186,9 @@ static void chapter_09_where_w_is_0_nothing_is_read(void) {
         {0.5 * 0.5 * 4 + 0.5 * 0.25 * 4, -1.0, -0.5}, // value: errors -1 - 1 = -2 and -3 + 1 = -2
         {0.5 + 0.75, -0.5, -0.25},                    // sft              1/2 1 + 1/4 3
     };
+    float d[5];
     for (int i = 0; i < 8; i++) {
-        float d[5] = {9, 9, 9, 9, 9};
-        const double expected[5] = {0, by_hand[i][1], 0, by_hand[i][2], 0};
+        nines(d, 5);
         double loss = i == 0   ? loss_policy_gradient(d, logp, adv, w, 5)
                       : i == 1 ? loss_clip(d, log_ratio, adv, w, 5, 0.2f, 0.2f)
                       : i == 2 ? loss_cispo(d, logp, log_ratio, adv, w, 5, 0.2f, 0.2f)
@@ -251,10 +196,10 @@ static void chapter_09_where_w_is_0_nothing_is_read(void) {
                       : i == 6 ? loss_value(d, logp, other, target, w, 5, 0.0f)
                                : loss_sft(d, logp, w, 5);
         CHECK_NEAR(loss, by_hand[i][0], 1e-6);
-        check_array(d, expected, 5, 1e-6);
+        CHECK_LIST(d, 1e-6, 0, by_hand[i][1], 0, by_hand[i][2], 0);
     }
-    float d[1] = {7};
-    CHECK(loss_sft(d, logp, nothing, 0) == 0.0 && d[0] == 7.0f);   // n = 0 writes nothing
+    d[0] = 7;
+    CHECK(loss_sft(d, logp, w, 0) == 0.0 && d[0] == 7.0f);         // n = 0 writes nothing
 }
 
 static void chapter_09_finite_far_away(void) {
@@ -285,8 +230,7 @@ static void chapter_09_gspo_by_hand(void) {
     //   answer 0, A = 2, tokens 0 and 1: log-ratios 0.3 and 0.1, mean 0.2, s = exp(0.2) = 1.221402758, inside
     //   0.5 .. 1.3
     //       loss -s A / B = -1.221402758        each token: -s A / (B * 2) = -0.610701379
-    //   answer 1, A = 2, token 2 only: log-ratio 0.5, s = 1.648721271, above 1.3, and A asks for more:
-    //   clipped
+    //   answer 1, A = 2, token 2 only: log-ratio 0.5, s = 1.648721271, above 1.3, A asks for more: clipped
     //       loss -1.3 A / B = -1.3              each token: 0
     // Note that token 0 alone (ratio 1.35) would have been clipped by PPO. The answer is judged as a whole.
     // A = -2: a ratio that is too high is the worse one, and it is corrected, not clipped:
@@ -295,17 +239,16 @@ static void chapter_09_gspo_by_hand(void) {
     const float logp[6] = {-1.0f, -2.0f, NAN, NAN, NAN, -0.5f}, old[6] = {-1.3f, -2.1f, NAN, NAN, NAN, -1.0f};
     const int mask[6] = {1, 1, 0, 0, 0, 1};
     const float adv[2] = {2, 2}, against[2] = {-2, -2};
-    const double up[6] = {-0.610701379, -0.610701379, 0, 0, 0, 0}, nothing[3] = {0},
-                 down[6] = {0.610701379, 0.610701379, 0, 0, 0, 1.648721271};
     float d[6] = {9, 9, 9, 9, 9, 9};
-    CHECK_NEAR(group_gspo(d, logp, old, adv, mask, 2, 3, 0.5f, 0.3f, NORM_SEQUENCE_MEAN), -1.221402758 - 1.3,
-               1e-6);
-    check_array(d, up, 6, 1e-6);
-    CHECK_NEAR(group_gspo(d, logp, old, against, mask, 2, 3, 0.5f, 0.3f, NORM_SEQUENCE_MEAN),
-               1.221402758 + 1.648721271, 1e-6);
-    check_array(d, down, 6, 1e-6);
-    CHECK_NEAR(group_gspo(d, old, logp, against, mask, 1, 3, 0.1f, 0.3f, NORM_SEQUENCE_MEAN), 0.9 * 2, 1e-6);
-    check_array(d, nothing, 3, 0.0);
+    double loss = group_gspo(d, logp, old, adv, mask, 2, 3, 0.5f, 0.3f, NORM_SEQUENCE_MEAN);
+    CHECK_NEAR(loss, -1.221402758 - 1.3, 1e-6);
+    CHECK_LIST(d, 1e-6, -0.610701379, -0.610701379, 0, 0, 0, 0);
+    loss = group_gspo(d, logp, old, against, mask, 2, 3, 0.5f, 0.3f, NORM_SEQUENCE_MEAN);
+    CHECK_NEAR(loss, 1.221402758 + 1.648721271, 1e-6);
+    CHECK_LIST(d, 1e-6, 0.610701379, 0.610701379, 0, 0, 0, 1.648721271);
+    loss = group_gspo(d, old, logp, against, mask, 1, 3, 0.1f, 0.3f, NORM_SEQUENCE_MEAN);
+    CHECK_NEAR(loss, 0.9 * 2, 1e-6);
+    CHECK_LIST(d, 0.0, 0, 0, 0);
 }
 
 static void chapter_09_cispo_by_hand(void) {
@@ -320,12 +263,11 @@ static void chapter_09_cispo_by_hand(void) {
     const float old[4] = {-1 - 0.182321557f, -2 - 0.693147181f, NAN, -3 + 1.386294361f};
     const int mask[4] = {1, 1, 0, 1};
     const float adv[1] = {2}, against[1] = {-2};
-    const double up[4] = {-0.8, -0.853333333, 0, -0.333333333}, down[4] = {2.4, 2.56, 0, 1.0};
     float d[4] = {9, 9, 9, 9};
     CHECK_NEAR(group_cispo(d, logp, old, adv, mask, 1, 4, 0.5f, 0.28f, NORM_TOKEN_MEAN), 3.506666667, 1e-6);
-    check_array(d, up, 4, 1e-6);
+    CHECK_LIST(d, 1e-6, -0.8, -0.853333333, 0, -0.333333333);
     group_cispo(d, logp, old, against, mask, 1, 4, 0.5f, 0.28f, NORM_SEQUENCE_SUM);
-    check_array(d, down, 4, 1e-6);
+    CHECK_LIST(d, 1e-6, 2.4, 2.56, 0, 1.0);
 }
 
 static void chapter_09_value_by_hand(void) {
@@ -340,12 +282,11 @@ static void chapter_09_value_by_hand(void) {
     const float value[6] = {0.5f, 0.9f, 0.9f, NAN, -0.5f, 0.1f}, old[6] = {0.4f, 0.4f, 0.4f, NAN, 0.4f, 0.4f};
     const float target[6] = {1.0f, 1.0f, 0.0f, NAN, 0.3f, 0.0f};
     const int mask[6] = {1, 1, 1, 0, 1, 1};
-    const double held[6] = {-0.1, 0, 0.18, 0, -0.16, 0}, plain[6] = {-0.1, -0.02, 0.18, 0, -0.16, 0.02};
     float d[6] = {9, 9, 9, 9, 9, 9};
     CHECK_NEAR(group_value(d, value, old, target, mask, 1, 6, 0.2f, NORM_TOKEN_MEAN), 0.19, 1e-6);
-    check_array(d, held, 6, 1e-6);
+    CHECK_LIST(d, 1e-6, -0.1, 0, 0.18, 0, -0.16, 0);
     CHECK_NEAR(group_value(d, value, old, target, mask, 1, 6, 0.0f, NORM_TOKEN_MEAN), 0.172, 1e-6);
-    check_array(d, plain, 6, 2e-6);
+    CHECK_LIST(d, 2e-6, -0.1, -0.02, 0.18, 0, -0.16, 0.02);
 }
 
 static void chapter_09_one_example_through_every_row(void) {
@@ -355,20 +296,11 @@ static void chapter_09_one_example_through_every_row(void) {
     // grpo, drgrpo, ppo: 1.25 and 1.3 are above 1.2, clipped; 0.9 x 0.707107 / 2, 0.9 x 0.5 / 20 or / 3
     // dapo: 1.25 is below 1.28: -1.25 x 0.707107 / 3; cispo: 1.3 counts as 1.28: -1.28 x 0.707107 / 3
     // gspo: exp(mean log) = 1.2748 is above 1.04 and 0.9 below 0.97: nothing is left
-    static const struct {
-        const char* name;
-        double d[3];
-    } rows[] = {
-        {"nanochat", {-0.166667, -0.166667, 0.166667}},
-        {"reinforce", {-0.5, -0.5, 0}},
-        {"rloo", {-0.5, -0.5, 0.5}},
-        {"grpo", {0, 0, 0.318198}},
-        {"drgrpo", {0, 0, 0.0225}},
-        {"dapo", {-0.294628, 0, 0.212132}},
-        {"gspo", {0, 0, 0}},
-        {"cispo", {-0.294628, -0.301699, 0.212132}},
-        {"ppo", {0, 0, 0.15}},
-    };
+    static const struct { const char* name; double d[3]; } rows[] = {
+        {"nanochat", {-0.166667, -0.166667, 0.166667}}, {"reinforce", {-0.5, -0.5, 0}},
+        {"rloo", {-0.5, -0.5, 0.5}}, {"grpo", {0, 0, 0.318198}}, {"drgrpo", {0, 0, 0.0225}},
+        {"dapo", {-0.294628, 0, 0.212132}}, {"gspo", {0, 0, 0}}, {"cispo", {-0.294628, -0.301699, 0.212132}},
+        {"ppo", {0, 0, 0.15}}};
     const float logp[4] = {-1, -2, -1.5f, NAN}, reward[2] = {1, 0};
     const float old[4] = {-1 - 0.223143551f, -2 - 0.262364264f, -1.5f + 0.105360516f, NAN};
     const int mask[4] = {1, 1, 1, 0};
@@ -402,35 +334,28 @@ static void chapter_09_loss_policy_gradient_is_unbiased(void) {
         double grad[TOY_PARAMS] = {0};
         for (int y = 0; y < TOY_ANSWERS; y++) {
             double lp[TOY_T], d[TOY_T], adv[1] = {toy_verify(y) - 0.3}, p = exp(toy_sum_along(p_logp, y));
-            const int mask[TOY_T] = {1, 1, 1};
             int path[TOY_T];
             toy_path(path, y);
             for (int t = 0; t < TOY_T; t++) lp[t] = p_logp[path[t]];
-            group_policy_gradient(d, lp, adv, mask, 1, TOY_T, norm);
+            group_policy_gradient(d, lp, adv, (int[]){1, 1, 1}, 1, TOY_T, norm);
             for (int t = 0; t < TOY_T; t++) toy_add_score(grad, p_logp, path[t], p * d[t]);
         }
-        for (int e = 0; e < TOY_PARAMS; e++)
-            CHECK_NEAR(grad[e],
-                       norm == NORM_SEQUENCE_SUM ? -exact[e]
-                       : norm == NORM_CONSTANT   ? -exact[e] / LIMIT
-                                                 : -exact[e] / 3.0,
-                       1e-13);
+        double factor = norm == NORM_SEQUENCE_SUM ? 1.0 : norm == NORM_CONSTANT ? LIMIT : 3.0;
+        for (int e = 0; e < TOY_PARAMS; e++) CHECK_NEAR(grad[e], -exact[e] / factor, 1e-13);
     }
 }
 
 static void chapter_09_best_of_n_distribution(void) {
     // N = 3: all 27^3 triples through best_of_n. Ties go to the first, as good as random: draws are alike.
     double p_ref[TOY_ANSWERS], p[TOY_ANSWERS], counted[TOY_ANSWERS] = {0}, grades[TOY_ANSWERS];
-    double best[TOY_ANSWERS], sum = 0.0;
+    double best[TOY_ANSWERS], sum = 0.0, passed = 0.0, passed_ref = 0.0;
     toy_probabilities(p_ref, p_logp_ref);
     for (int y = 0; y < TOY_ANSWERS; y++) grades[y] = y / 9 + y / 3 % 3 + y % 3;      // seven p_reward levels
-    for (int a = 0; a < TOY_ANSWERS; a++)
-        for (int b = 0; b < TOY_ANSWERS; b++)
-            for (int c = 0; c < TOY_ANSWERS; c++) {
-                const double rewards[3] = {grades[a], grades[b], grades[c]};
-                const int drawn[3] = {a, b, c};
-                counted[drawn[best_of_n(rewards, 3)]] += p_ref[a] * p_ref[b] * p_ref[c];
-            }
+    for (int i = 0; i < TOY_ANSWERS * TOY_ANSWERS * TOY_ANSWERS; i++) {
+        const int drawn[3] = {i / 729, i / 27 % 27, i % 27};
+        const double rewards[3] = {grades[drawn[0]], grades[drawn[1]], grades[drawn[2]]};
+        counted[drawn[best_of_n(rewards, 3)]] += p_ref[drawn[0]] * p_ref[drawn[1]] * p_ref[drawn[2]];
+    }
     toy_best_of_n(p, p_ref, grades, 3);
     for (int y = 0; y < TOY_ANSWERS; y++) {
         CHECK_NEAR(counted[y], p[y], 1e-13);
@@ -438,7 +363,7 @@ static void chapter_09_best_of_n_distribution(void) {
     }
     CHECK_NEAR(sum, 1.0, 1e-13);
     // two levels: equal to pi* for beta = 1/log(odds ratio)
-    double verdict[TOY_ANSWERS], passed = 0.0, passed_ref = 0.0;
+    double verdict[TOY_ANSWERS];
     for (int y = 0; y < TOY_ANSWERS; y++) verdict[y] = toy_verify(y);
     toy_best_of_n(p, p_ref, verdict, 4);
     for (int y = 0; y < TOY_ANSWERS; y++) {
@@ -453,13 +378,11 @@ static void chapter_09_best_of_n_distribution(void) {
 
 static void test_chapter_09(void) {
     RUN_ALL(TEST(chapter_09_losses_match_reference), TEST(chapter_09_preferences_match_reference),
-            TEST(chapter_09_policy_gradient_by_hand), TEST(chapter_09_clip_four_cases),
-            TEST(chapter_09_loss_limits), TEST(chapter_09_drift_of_80), TEST(chapter_09_rejection_sampling),
-            TEST(chapter_09_token_weights_by_hand), TEST(chapter_09_log_ratios_by_hand),
-            TEST(chapter_09_broadcast_by_hand), TEST(chapter_09_where_w_is_0_nothing_is_read),
-            TEST(chapter_09_finite_far_away), TEST(chapter_09_is_clipped), TEST(chapter_09_gspo_by_hand),
-            TEST(chapter_09_cispo_by_hand), TEST(chapter_09_value_by_hand),
-            TEST(chapter_09_one_example_through_every_row));
+            TEST(chapter_09_clip_four_cases), TEST(chapter_09_loss_limits), TEST(chapter_09_drift_of_80),
+            TEST(chapter_09_rejection_sampling), TEST(chapter_09_weights_and_ratios_by_hand),
+            TEST(chapter_09_where_w_is_0_nothing_is_read), TEST(chapter_09_finite_far_away),
+            TEST(chapter_09_is_clipped), TEST(chapter_09_gspo_by_hand), TEST(chapter_09_cispo_by_hand),
+            TEST(chapter_09_value_by_hand), TEST(chapter_09_one_example_through_every_row));
 #ifdef IN_DOUBLE
     p_set_up();
     RUN_ALL(TEST(chapter_09_loss_policy_gradient_is_unbiased), TEST(chapter_09_best_of_n_distribution));

@@ -1,22 +1,29 @@
 // chapter_11.c - evaluation: pass@k, an interval, keeping train and test apart; more in evaluation.c.
 
-static void chapter_11_pass_at_k_reference(void) {
-    // 1 - C(13,4)/C(16,4) = 1 - 715/1820 = 0.607142857
-    CHECK_NEAR(pass_at_k(16, 3, 4), 1.0 - 715.0 / 1820.0, 1e-14);
-    CHECK_NEAR(pass_at_k(16, 3, 1), 0.1875, 1e-14);         // D1's group: the mean reward is pass@1
-    CHECK(pass_at_k(16, 3, 16) == 1.0 && pass_at_k(16, 0, 8) == 0.0 && pass_at_k(16, 16, 1) == 1.0);
-    CHECK_NEAR(pass_at_k(200, 1, 100), 0.5, 1e-13);
-    CHECK(pass_at_k(10, 9, 2) == 1.0);
-    CHECK(pass_at_k(0, 0, 1) == 0.0 && pass_at_k(4, 2, 0) == 0.0);
-    CHECK(pass_at_k(4, 2, 9) == pass_at_k(4, 2, 4) && pass_at_k(4, 9, 1) == 1.0 &&
-          pass_at_k(4, -1, 1) == 0.0);
+static void chapter_11_pass_at_k(void) {
+    // 1 - C(13,4)/C(16,4) = 1 - 715/1820 = 0.607142857; of D1's group the mean reward is pass@1; 1/200 * 100
+    static const struct { int n, correct, k; double expected; } cases[] = {
+        {16, 3, 4, 1.0 - 715.0 / 1820.0}, {16, 3, 1, 0.1875}, {16, 3, 16, 1}, {16, 0, 8, 0}, {16, 16, 1, 1},
+        {200, 1, 100, 0.5}, {10, 9, 2, 1}, {0, 0, 1, 0}, {4, 2, 0, 0}, {4, 2, 9, 1}, {4, 9, 1, 1},
+        {4, -1, 1, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double found = pass_at_k(cases[i].n, cases[i].correct, cases[i].k);
+        CHECK_LIST(&found, 1e-13, cases[i].expected);
+    }
+}
+
+static void chapter_11_majority_vote(void) {
+    // three ways to write 1/2 against two 38; "" abstains
+    CHECK(majority_vote((const char*[]){"38", "0.5", "38", "1/2", "\\frac{1}{2}"}, 5) == 1);
+    CHECK(majority_vote((const char*[]){"", "7", ""}, 3) == 1);
+    CHECK(majority_vote((const char*[]){"", ""}, 2) == -1);
 }
 
 // The first and the last capital of each row of an alphabet, and what stands before and behind it.
 static void chapter_11_small_letters(void) {
     static const int rows[][3] = {{'A', 'Z', 32}, {0xC0, 0xDE, 32}, {0x391, 0x3AB, 32}, {0x410, 0x42F, 32},
                                   {0x400, 0x40F, 80}, {0x388, 0x38A, 37}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (int i = 0; i < 6; i++)
         for (int k = 0; k < 2; k++) CHECK(small_letter(rows[i][k]) == rows[i][k] + rows[i][2]);
     CHECK(small_letter('@') == '@' && small_letter('[') == '[' && small_letter(0xD7) == 0xD7);
     CHECK(lower_case('A') == 'a' && lower_case('Z') == 'z');
@@ -46,6 +53,6 @@ static void chapter_11_same_question(void) {
 }
 
 static void test_chapter_11(void) {
-    RUN_ALL(TEST(chapter_11_pass_at_k_reference), TEST(chapter_11_small_letters), TEST(chapter_11_intervals),
-            TEST(chapter_11_same_question));
+    RUN_ALL(TEST(chapter_11_pass_at_k), TEST(chapter_11_majority_vote), TEST(chapter_11_small_letters),
+            TEST(chapter_11_intervals), TEST(chapter_11_same_question));
 }

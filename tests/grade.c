@@ -325,7 +325,8 @@ static void what_nothing_earns_is_counted(void) {
     SAY(r->out, "                  1            of these, right when read leniently\n", // the truth is 42
         "\nOf 2 records the right answer is empty, too long, or nothing that the reward\n");
     SAYS(COMMAND(command_grade, path, "--reward=gsm8k")->out, "\nOf 3 records the right answer is ");
-    SAYS(COMMAND(command_grade, path, "--explain=1")->out, "Compared  equal, but not where the reward looks\nReward    0\n");
+    SAYS(COMMAND(command_grade, path, "--explain=1")->out,
+         "Compared  equal, but not where the reward looks\nReward    0\n");
     SAYS(COMMAND(command_load_questions, "boxed", path)->out, ": 2 of 4 right answers are empty, too long,");
     r = COMMAND(command_load_questions, "gsm8k", path);
     SAY(r->out, ": 3 of 4 right answers are empty, too long, or nothing that the reward gsm8k pays for",
@@ -388,7 +389,7 @@ static void explanations(void) {
         "Answer    14/3\nNormal    14/3\nValue     4.66666666667 = 14/3 exactly\n");
     SAY(explained("8", "boxed"), "Found     (x+1)^2\n", " at evaluation point 0\n");
     SAY(explained("3", "boxed"), "Found     (nothing where the reward looks)\n\nAnswer    83\n",
-        "Leniently 83\nCompared  equal, but not where the reward looks\nReward    0\n");              // right, and 0: D2 section 4
+        "Leniently 83\nCompared  equal, but not where the reward looks\nReward    0\n");   // D2 section 4
     SAYS(explained("4", "boxed"), "Compared  different\nReward    0\n");
     SAYS(explained("5", "boxed"), "Reward    0\n");
     SAYS_NOT(explained("5", "boxed"), "Compared");                    // nothing to compare

@@ -14,23 +14,15 @@ block() { awk -v start="\`\`\`$1" '$0 == start { on = 1; next } $0 == "```" { on
 block python > "$dir/page.py"
 block text > "$dir/expected"
 
-if ! ${CC:-cc} -std=c11 -O1 -ffp-contract=fast -Wno-unused-function -Wno-unknown-pragmas \
-        -DRL_NO_MAIN -shared -fPIC -o "$dir/librl.so" rl.c -lm > "$dir/log" 2>&1; then
+fail() {
     cat "$dir/log"
-    echo "FAIL python_library: the library does not compile"
+    echo "FAIL $1"
     exit 1
-fi
-if ! [ -s "$dir/page.py" ] || ! [ -s "$dir/expected" ]; then
-    echo "FAIL python_page: no blocks in $page"
-    exit 1
-fi
-if ! (cd "$dir" && python3 page.py > printed 2> log); then
-    cat "$dir/log"
-    echo "FAIL python_page: the blocks of $page do not run"
-    exit 1
-fi
-if ! diff "$dir/expected" "$dir/printed"; then
-    echo "FAIL python_page: < the page says, > its blocks print"
-    exit 1
-fi
+}
+${CC:-cc} -std=c11 -O1 -ffp-contract=fast -Wno-unused-function -Wno-unknown-pragmas \
+    -DRL_NO_MAIN -shared -fPIC -o "$dir/librl.so" rl.c -lm > "$dir/log" 2>&1 ||
+    fail "python_library: the library does not compile"
+[ -s "$dir/page.py" ] && [ -s "$dir/expected" ] || fail "python_page: no blocks in $page"
+(cd "$dir" && python3 page.py > printed 2> log) || fail "python_page: the blocks of $page do not run"
+diff "$dir/expected" "$dir/printed" > "$dir/log" || fail "python_page: < the page says, > its blocks print"
 echo "ok   python_page: the blocks of $page print what it says"
