@@ -137,8 +137,8 @@ build/bench: tests/bench/bench.c rl.c train_gpt.c build/flags
 # The tests and the report need no speed. (At -O1 alone gcc leaves the vectors' upper halves dirty, and exp() and
 # log() are thirty times slower.)
 ifneq ($(DEBUG),1)
-DIRTY := -fexpensive-optimizations
-QUICK := -O1 $(shell $(CC) $(DIRTY) -Werror -fsyntax-only -x c /dev/null 2>/dev/null && echo $(DIRTY))
+EXP := -fexpensive-optimizations
+QUICK := -O1 $(shell $(CC) $(EXP) -Werror -fsyntax-only -x c /dev/null 2>/dev/null && echo $(EXP))
 endif
 
 build/all build/gradients: $(PARTS:%=tests/%.c)

@@ -5785,7 +5785,7 @@ static void write_file(const char* folder, const char* name, const Text* text) {
 }
 
 // Where --out FILE leads: fills in the folder, which is made if it is not there, and returns the name in it.
-// Called before the work, so that neither a bad name nor a file that is there and must not be lost costs minutes.
+// Called before the work, so that neither a bad name nor a file that must not be lost costs minutes.
 static const char* out_file(char folder[PATH_SIZE], const char* path, int overwrite) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     struct stat info;
@@ -5880,7 +5880,7 @@ static const RlOption rl_options[] = {
     {"save-every", INT(save_every), 0, 1e9, 1, FOR_UPDATES, "updates between saves; 0 = at the end"},
     {"log-every", INT(log_every), 1, 1e9, 1, FOR_UPDATES | FOR_BEST_OF_N, "updates per printed line"},
     // looking at models and answers
-    {"answer", TEXT(answer), 0, 0, 0, FOR_SAMPLE | FOR_TRACE, "the right answer: brings rewards; trace: an update"},
+    {"answer", TEXT(answer), 0, 0, 0, FOR_SAMPLE | FOR_TRACE, "the right answer: brings rewards, an update"},
     {"compare", TEXT(compare), 0, 0, 0, FOR_EVAL | FOR_TRACE, "another model; eval: the one before training"},
     {"rollout", INT(rollout), -1, 4095, 0, FOR_TRACE, "which one token by token; -1 = the first rewarded"},
     {"explain", INT(explain), 0, INT_MAX, 0, FOR_GRADE, "show how record N is graded; 0 = grade all"},

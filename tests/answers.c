@@ -483,8 +483,8 @@ static void bounds(void) {
 static const char DOC[] = "docs/answers.md";
 static const char MARK[] = "<!-- from here on written by make golden -->\n";
 
-// The entries of a list from first on, before end (-1: to the last): on one line those with one spelling, then
-// the others, a line each.
+// The entries of a list from first on, before end (-1: to the last): on one line those with one spelling,
+// then the others, a line each.
 static void append_entries(Text* text, const char* title, const char* list, int first, int end) {
     text_printf(text, "\n## %s\n\n", title);
     for (int several = 0; several < 2; several++) {
@@ -503,7 +503,7 @@ static void append_entries(Text* text, const char* title, const char* list, int 
     }
 }
 
-// The document down to its mark, and the lists as it must show them: every entry of the tables, in their order.
+// The document down to its mark, and the lists as it must show them: every entry of the tables, in order.
 static Text document_with_tables(void) {
     static const struct { const char* title; int first, end; } names[] = {
         {"Functions", F_SIN, N_PI}, {"Constants", N_PI, N_CUP}, {"Signs and relations", N_CUP, N_QUOTE},
@@ -515,7 +515,8 @@ static Text document_with_tables(void) {
     append_entries(&text, "Units: each word of the first line is one, then each line", UNITS, 0, -1);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         append_entries(&text, names[i].title, NAMES, names[i].first - F_SIN, names[i].end - F_SIN);
-    text_printf(&text, "\n## Short words: no product, when they are the whole answer\n\n- `%s`\n", SHORT_WORDS);
+    text_printf(&text, "\n## Short words: no product, when they are the whole answer\n\n- `%s`\n",
+                SHORT_WORDS);
     text_printf(&text, "\n## Spellings\n\n");
     for (int i = 0; i < SPELLING_ROWS; i++) {
         const char *row = SPELLINGS[i], *read = strrchr(row, ' ');

@@ -175,6 +175,8 @@ cases << 'CASES'
 2|is not the name of a file|ask --out=
 2|is not the name of a file|ask --out=.
 2|is not the name of a file|ask --out=out/
+2|good.jsonl is there already; --overwrite replaces it|ask --out=good.jsonl
+2|good.jsonl is there already; --overwrite replaces it|pairs --out=good.jsonl
 2|is too long|ask --out="$(printf '%0250d' 0)"
 1|file is not a directory|ask --out=file/table.csv
 2|nowhere|ask --compare=nowhere

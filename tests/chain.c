@@ -16,6 +16,7 @@ static void chain_from_logits_to_advantages(void) {
     const double sum[BOARD_K] = {-2, -4, -3, -1}, reward[BOARD_K] = {1, 1, 0, 0};
     Board b = board_compute();
     CHECK_NEAR(log_sum_exp(b.logits, BOARD_V), 4 * chain_ln2, 1e-6);
+    CHECK(log_sum_exp(b.logits, 0) == -INFINITY);
     for (int i = 0; i < BOARD_N; i++) {
         CHECK_NEAR(b.logp[i], logp[i] * chain_ln2, 1e-6);
         CHECK(b.mask[i] == shifted[i]);

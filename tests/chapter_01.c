@@ -11,6 +11,14 @@ static void chapter_01_discounted_return(void) {
     CHECK(fabs(discounted_return(late, 501, 0.99) - 0.00657) < 5e-6);
 }
 
+// 4 steps over 0.8: 0.2 is the least. 0.1, 0.125, .. 0.2 from 0 end at 0.8 or before, 0.25 at 1: 0 to 1.
+static void chapter_01_round_range(void) {
+    Range r = round_range((Range){0.1, 0.9}), one = round_range((Range){2.0, 2.0});
+    CHECK(r.low == 0.0 && r.high == 1.0);
+    CHECK_NEAR(one.low, 2.0, 1e-12);                            // a single number: the least step of its size
+    CHECK_NEAR(one.high, 2.4, 1e-12);
+}
+
 static void chapter_01_chain_values(void) {
     double V[5], Q[5][2];
     ChainPolicy coin = {{.5, .5, .5, .5, .5}}, right = {{.75, .75, .75, .75, .75}};
@@ -105,7 +113,8 @@ static void chapter_01_sampled_values(void) { // the sampler obeys pi and P: mea
 }
 
 static void test_chapter_01(void) {
-    RUN_ALL(TEST(chapter_01_discounted_return), TEST(chapter_01_chain_values),
+    RUN_ALL(TEST(chapter_01_discounted_return), TEST(chapter_01_round_range),
+            TEST(chapter_01_chain_values),
             TEST(chapter_01_trajectory_probability), TEST(chapter_01_policy_gradient_over_all_trajectories),
             TEST(chapter_01_sampled_values));
 }

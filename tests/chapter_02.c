@@ -161,7 +161,7 @@ static void chapter_02_cartpole_gradients(void) {
 // G_t = discounted_return(r_t, r_t+1, ..., until midnight), minus the mean over all eight days.
 static void chapter_02_thermostat_return_ends_with_the_day(void) {
     enum { T = THERMOSTAT_STEPS, N = THERMOSTAT_GROUP * T };
-    double w[2], again[2] = {0.0, 0.0}, share[THERMOSTAT_UPDATES], gradient[2];
+    double w[2] = {5.0, 5.0}, again[2] = {0.0, 0.0}, share[THERMOSTAT_UPDATES], gradient[2];
     double temperature[T], f[2 * N], reward[N], A[N];
     int action[N];
     Rng rng = {1};
@@ -200,6 +200,12 @@ static void chapter_02_cartpole_learns(void) {
         }
     train_cartpole(&again, 2, BASELINE_VALUE, cartpole_learning_rate);        // the same seed is the same run
     CHECK(!memcmp(&run.w, &again.w, sizeof run.w) && run.updates == again.updates);
+    for (int j = 0; j < POLICY_SIZE; j++) run.w[j] = 0.0;                     // one episode's length
+    Rng first = {7}, second = {7};
+    CartPoleGroup* group = allocate(1, sizeof *group);
+    double mean = test_cartpole(run.w, 1, &first);
+    CHECK(mean == run_cartpole_episode(group, 0, start_cartpole(&second), run.w, &second));
+    free(group);
 }
 #endif
 

@@ -20,6 +20,8 @@ static void chapter_05_rewards(void) {
         {reward_gsm8k, "#### 1,000", "1", 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK_NEAR(cases[i].reward(cases[i].answer, cases[i].truth), cases[i].worth, 0.0);
+    char abc[4] = "abc";
+    CHECK(!copy_trimmed(abc, 3, "xyz", "xyz" + 3) && !abc[0]);   // nothing is left of what was there
     char end[1] = {'x'};                                        // room for the final 0 alone
     CHECK(!extract_hash_answer("#### 42", end, 1) && !end[0]);
 }

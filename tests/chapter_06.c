@@ -37,6 +37,8 @@ static void chapter_06_tool(void) {
     Tokens t = c06_tokens("[2+2@]");
     t.ids[4] = BOS;
     CHECK(tool_calculator(forced, 64, t.ids, t.length) == 0);
+    t.ids[4] = 0;                                               // so does the byte 0: not 2+2 = 4
+    CHECK(tool_calculator(forced, 64, t.ids, t.length) == 0);
     for (int size = EXPRESSION_SIZE - 1; size <= EXPRESSION_SIZE; size++) {
         t.length = 1;
         for (int i = 0; i < size; i++) tokens_add(&t, i % 2 && size % 2 ? '+' : '1', 1);

@@ -328,6 +328,7 @@ static void chapter_09_one_example_through_every_row(void) {
 #ifdef IN_DOUBLE
 // through all 27 answers it is -grad J; a third under a mean over three tokens, a seventh under the constant
 static void chapter_09_loss_policy_gradient_is_unbiased(void) {
+    const int mask[TOY_T] = {1, 1, 1};
     double value[TOY_STATES], exact[TOY_PARAMS];
     toy_solve(value, exact, p_logp, p_reward);
     for (int norm = 0; norm < NORMS; norm++) {
@@ -337,7 +338,7 @@ static void chapter_09_loss_policy_gradient_is_unbiased(void) {
             int path[TOY_T];
             toy_path(path, y);
             for (int t = 0; t < TOY_T; t++) lp[t] = p_logp[path[t]];
-            group_policy_gradient(d, lp, adv, (int[]){1, 1, 1}, 1, TOY_T, norm);
+            group_policy_gradient(d, lp, adv, mask, 1, TOY_T, norm);
             for (int t = 0; t < TOY_T; t++) toy_add_score(grad, p_logp, path[t], p * d[t]);
         }
         double factor = norm == NORM_SEQUENCE_SUM ? 1.0 : norm == NORM_CONSTANT ? LIMIT : 3.0;

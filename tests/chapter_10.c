@@ -471,6 +471,14 @@ static void chapter_10_zero_variance_groups_are_drawn_again(void) {
     finish(&plain), finish(&again), finish(&thrice);
 }
 
+static void chapter_10_kl_of_no_reference_is_no_number(void) {
+    static World w;
+    START(&w, "--algo=nanochat");
+    CHECK(isnan(update(&w, 0).kl_ref));
+    finish(&w);
+    CHECK(!has_nonzero((float[]){0.0f, 1.0f}, 1) && has_nonzero((float[]){0.0f, 1.0f}, 2));
+}
+
 static void chapter_10_drawing_again_ends(void) {
     // the model never writes a box: three draws of 4 equal groups, 12 drawn again, no gradient
     static World w, v;
@@ -620,7 +628,8 @@ static void chapter_10_a_prompt_that_just_fits(void) {
 
 static void test_chapter_10(void) {
     make_models();
-    RUN_ALL(TEST(chapter_10_four_rollouts_are_graded), TEST(chapter_10_a_prompt_that_just_fits),
+    RUN_ALL(TEST(chapter_10_four_rollouts_are_graded),
+            TEST(chapter_10_kl_of_no_reference_is_no_number), TEST(chapter_10_a_prompt_that_just_fits),
             TEST(chapter_10_overlong_answers_pay), TEST(chapter_10_a_reward_model_reads_the_whole_text),
             TEST(chapter_10_kl_in_the_reward_is_a_sum), TEST(chapter_10_gae_keeps_the_penalty_at_its_token),
             TEST(chapter_10_forced_tokens_are_no_steps),

@@ -389,7 +389,7 @@ static void chapter_12_calibration_in_bins(void) {
     calibration_finish(&e);
     CHECK_LIST(e.count, 0.0, 2, 0, 1, 1, 1);
     CHECK_NEAR(e.observed[0], 0.5, 1e-12);
-    CHECK_NEAR(e.predicted[2], 0.72, 1e-12);
+    CHECK_LIST(e.predicted, 1e-12, 0.55, 0, 0.72, 0.82, 1);     // nothing fell into the second one
     CHECK_NEAR(e.error, 0.2, 1e-12);
     // an untrained reward model: every pair is a coin flip, half right
     Model policy = tiny_model(7), m = scalar_model_on(&policy);
@@ -398,6 +398,10 @@ static void chapter_12_calibration_in_bins(void) {
     CHECK(e.accuracy == 0.5 && e.pairs == 2 && e.questions == 2 && e.count[0] == 2 && e.error == 0.0);
     e = evaluate_pairs(&m, &p, loss_named("outcome"), 1.0f);        // four answers, all called at 1/2
     CHECK(e.count[2] == 4 && e.predicted[2] == 0.5 && e.observed[2] == 0.5 && e.error == 0.0);
+    p.count = 1;
+    e = evaluate_pairs(&m, &p, loss_named("bradley-terry"), 1.0f);  // one question: no variance between them
+    CHECK(e.questions == 1 && e.low >= 0.0 && e.low < e.accuracy && e.high > e.accuracy && e.high <= 1.0);
+    p.count = 2;
     pairs_free(&p), model_free(&m), model_free(&policy);
 }
 

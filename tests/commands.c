@@ -117,6 +117,8 @@ static void command_train_evaluates_on_eval_data(void) {
            "--num-steps=1", "--num-samples=4", "--examples-per-step=3", "--max-new-tokens=12",
            "--eval-every=1", "--eval-samples=8", "--allow-overlap", "--threads=1");
     SAYS(r->out, "1 updates of 3 questions x 4 rollouts\n");
+    SAYS(r->out, "       -  0.0000 ");                    // no reference, no KL
+    CHECK(isnan(cell("apart/metrics.csv", "kl_ref", 0)));
     CHECK(cell("apart/metrics.csv", "reward", 0) > 0.0);
     CHECK(cell("apart/metrics.csv", "held_out", 0) == 0.0);
 }

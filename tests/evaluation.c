@@ -142,6 +142,14 @@ static void a_question_is_added(void) {
     evaluation_free(&e), rollouts_free(r);
 }
 
+static void answers_without_a_sampled_token(void) {
+    Evaluation e = evaluation_new(1);
+    e.questions = 1;
+    evaluation_finish(&e);
+    CHECK(e.entropy == 0.0);
+    evaluation_free(&e);
+}
+
 static void a_vote_needs_whole_groups(void) {
     // Two right of three answers, then one: two groups would need four, so the vote of 2 has one group, and
     // the vote of 3 goes to the majority: 1 and 0.
@@ -231,6 +239,6 @@ static void the_table_for_programs(void) {
 static void test_evaluation(void) {
     RUN_ALL(TEST(every_pass_at_k_has_an_interval), TEST(all_or_nothing_is_no_certainty),
             TEST(the_last_k_is_all), TEST(majorities), TEST(votes_of_one_question), TEST(a_question_is_added),
-            TEST(a_vote_needs_whole_groups), TEST(surer_than_coins_is_nobody),
+            TEST(answers_without_a_sampled_token), TEST(a_vote_needs_whole_groups), TEST(surer_than_coins_is_nobody),
             TEST(difference_on_the_same_questions), TEST(who_solved_what), TEST(the_table_for_programs));
 }

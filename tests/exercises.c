@@ -323,7 +323,8 @@ static void test_functions_to_read_exist(void) {
 int main(void) {
     RUN_ALL(TEST(test_values_by_hand), TEST(test_every_slip_is_diagnosed_as_itself),
             TEST(test_failures_that_are_no_slips), TEST(test_no_wrong_diagnosis),
-            TEST(test_messages_fit_80_columns), TEST(test_skeletons_agree_with_the_table), TEST(test_functions_to_read_exist),
+            TEST(test_messages_fit_80_columns), TEST(test_skeletons_agree_with_the_table),
+            TEST(test_functions_to_read_exist),
             TEST(test_the_open_exercises_still_fit_rl), TEST(test_the_students_loop));
     return check_failed != 0;
 }

@@ -19,19 +19,19 @@ static Verdict decide(int as_printed, int under_condition) {
 }
 
 // A number for every token of a check; the last four arrays stay valid.
-enum { MANY = 4000 };
+enum { MANY_TOKENS = 4000 };
 static const float* same(double value) {
-    static float x[4][MANY];
+    static float x[4][MANY_TOKENS];
     static int next;
     next = (next + 1) % 4;
-    for (int i = 0; i < MANY; i++) x[next][i] = (float)value;
+    for (int i = 0; i < MANY_TOKENS; i++) x[next][i] = (float)value;
     return x[next];
 }
 
-// A mask of MANY ones.
+// A mask of MANY_TOKENS ones.
 static const int* ones(void) {
-    static int mask[MANY];
-    for (int i = 0; i < MANY; i++) mask[i] = 1;
+    static int mask[MANY_TOKENS];
+    for (int i = 0; i < MANY_TOKENS; i++) mask[i] = 1;
     return mask;
 }
 
@@ -715,11 +715,11 @@ static Verdict check_underflow(Text* f) {
     float sum;
     double product = 1.0;
     int left = 0;
-    for (int t = 0; t < MANY; t++) left += (product *= 0.5) > 0.0;
-    sequence_logprobs(&sum, same(log(0.5)), ones(), 1, MANY);
+    for (int t = 0; t < MANY_TOKENS; t++) left += (product *= 0.5) > 0.0;
+    sequence_logprobs(&sum, same(log(0.5)), ones(), 1, MANY_TOKENS);
     text_printf(f, "%d tokens of probability 1/2: the product is exactly 0 from token %d on, in double; the "
-                "sum of logs is %.1f nats", MANY, left + 1, sum);
-    return decide(product == 0.0 && fabs(sum - MANY * log(0.5)) < 0.01, 0);
+                "sum of logs is %.1f nats", MANY_TOKENS, left + 1, sum);
+    return decide(product == 0.0 && fabs(sum - MANY_TOKENS * log(0.5)) < 0.01, 0);
 }
 
 // Chapter 3's example by hand, log pi("4 <end>" | "2 + 2 ="), rightly and after one slip.

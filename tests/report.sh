@@ -68,7 +68,8 @@ done
     ./train_gpt --data "$dir/train.jsonl" --steps 2 --layers 1 --width 16 --heads 2 --kv-heads 1 \
         --head-dim 8 --mlp-width 16 --context 96 --out "$run/sft" &&
     ./rl train --model-tag "$run/sft" --data "$dir/train.jsonl" --eval-data "$dir/test.jsonl" --num-steps 2 \
-        --num-samples 2 --examples-per-step 2 --max-new-tokens 24 --eval-every 1 --reference "$run/sft" --out "$run/rl"
+        --num-samples 2 --examples-per-step 2 --max-new-tokens 24 --eval-every 1 \
+        --reference "$run/sft" --out "$run/rl"
 } > "$dir/log" 2>&1 || result 'report: the run' "$(tail -n 1 "$dir/log")"
 makes 'report: exit status' "$run"
 check_page 'report'
