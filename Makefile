@@ -20,9 +20,7 @@ UNUSED   = -Wno-unused-function -Wno-unused-const-variable
 ifeq ($(DEBUG),1)
   FLAGS += -O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 else
-  # gcc: as fast as -O3, the same bits, and compiled in two thirds of the time
-  FAST  := -O2 -ftree-vectorize -fpeel-loops
-  FLAGS += $(shell $(CC) $(FAST) -Werror -fsyntax-only -x c /dev/null 2>/dev/null && echo $(FAST) || echo -O3)
+  FLAGS += -O3
 endif
 ifneq ($(PORTABLE),1)
   NATIVE := $(shell echo 'int main(void){return 0;}' | $(CC) -march=native -fsyntax-only -x c - 2>/dev/null && echo -march=native)
