@@ -98,7 +98,7 @@ zoo: build/flags                   ## real bugs, one after the other: the tests 
 	@COMPILE='$(COMPILE)' LIBS='$(LIBS)' sh tests/zoo/zoo.sh all
 
 mutants: build/flags               ## one-operator mutants of the numeric core: the tests must kill 97%; SEED=1 COUNT=200
-	@COMPILE='$(COMPILE)' LIBS='$(LIBS)' sh tests/zoo/zoo.sh mutants "$(SEED)" "$(COUNT)"
+	@COMPILE='$(COMPILE)' QUICK='$(QUICK)' LIBS='$(LIBS)' sh tests/zoo/zoo.sh mutants "$(SEED)" "$(COUNT)"
 
 coverage: build/flags              ## with gcc: the lines of the sources that the tests run, in percent, and the others
 	@COMPILE='$(COMPILE)' LIBS='$(LIBS)' sh tests/bench/coverage.sh

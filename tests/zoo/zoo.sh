@@ -249,7 +249,7 @@ mutants=build/zoo/mutants
 
 # build_mutants DIR PROGRAM FLAGS. Without OpenMP: a mutant may break the form of a parallel loop
 build_mutants() {
-    $COMPILE -O1 -ffp-contract=off -fno-openmp $3 -w -o "$1/$2" "$mutants/tests/$2.c" $LIBS || exit 1
+    $COMPILE $QUICK -ffp-contract=off -fno-openmp $3 -w -o "$1/$2" "$mutants/tests/$2.c" $LIBS || exit 1
 }
 
 limit() { awk -v part="$1" '$2 == part { n = $1 } END { print n ? n : 300 }' "$mutants/limits"; }
