@@ -22,6 +22,7 @@ static void chapter_05_rewards(void) {
         CHECK_NEAR(cases[i].reward(cases[i].answer, cases[i].truth), cases[i].worth, 0.0);
     char abc[4] = "abc";
     CHECK(!copy_trimmed(abc, 3, "xyz", "xyz" + 3) && !abc[0]);   // nothing is left of what was there
+    CHECK(!extract_hash_answer("####", abc + 2, 0) && abc[2] == 'c');
     char end[1] = {'x'};                                        // room for the final 0 alone
     CHECK(!extract_hash_answer("#### 42", end, 1) && !end[0]);
 }

@@ -33,6 +33,9 @@ static void chapter_06_tool(void) {
         if (n) CHECK(tool_calculator(forced, n - 1, t.ids, t.length) == 0);     // all or nothing
         tokens_free(&t);
     }
+    // a number of nats has 8 columns: 9.9999, 99.999, 999.99
+    CHECK(nats_decimals(9.9999) == 4 && nats_decimals(9.99995) == 3 && nats_decimals(99.9995) == 2);
+    CHECK(nats_decimals(999.99) == 2 && nats_decimals(999.995) == 0);
     // 256 inside: as a byte it would end the text. The longest that fits, 1+1+...+1 = 128, and one more
     Tokens t = c06_tokens("[2+2@]");
     t.ids[4] = BOS;

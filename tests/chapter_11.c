@@ -25,9 +25,18 @@ static void chapter_11_small_letters(void) {
                                   {0x400, 0x40F, 80}, {0x388, 0x38A, 37}};
     for (int i = 0; i < 6; i++)
         for (int k = 0; k < 2; k++) CHECK(small_letter(rows[i][k]) == rows[i][k] + rows[i][2]);
+    CHECK(small_letter(0x386) == 0x3AC && small_letter(0x38C) == 0x3CC);          // alpha, omicron with accents
     CHECK(small_letter('@') == '@' && small_letter('[') == '[' && small_letter(0xD7) == 0xD7);
     CHECK(lower_case('A') == 'a' && lower_case('Z') == 'z');
     CHECK(lower_case('@') == '@' && lower_case('[') == '[');
+}
+
+// What a sign and a hyphen are, and a byte that is no UTF-8.
+static void chapter_11_kinds_of_characters(void) {
+    static const struct { const char* text; int at, kind; } cases[] = {
+        {"3-x", 1, SIGN}, {"x-3", 1, SIGN}, {"a-b", 1, GAP}, {"\xFF", 0, LETTER}};
+    for (int i = 0; i < 4; i++)
+        CHECK(character_kind(cases[i].text, cases[i].text + cases[i].at, 1) == cases[i].kind);
 }
 
 static void chapter_11_intervals(void) {
@@ -54,5 +63,5 @@ static void chapter_11_same_question(void) {
 
 static void test_chapter_11(void) {
     RUN_ALL(TEST(chapter_11_pass_at_k), TEST(chapter_11_majority_vote), TEST(chapter_11_small_letters),
-            TEST(chapter_11_intervals), TEST(chapter_11_same_question));
+            TEST(chapter_11_kinds_of_characters), TEST(chapter_11_intervals), TEST(chapter_11_same_question));
 }
