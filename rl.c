@@ -3589,7 +3589,7 @@ typedef struct {
 static const Column rl_columns[] = {
     {"reward", "reward", AT(reward), 7, 3, 0},       // mean over the rollouts
     {"accuracy", "accuracy", AT(accuracy), 9, 3, 0}, // share of them that the verifier accepts
-    {"kl_ref", "kl_ref", AT(kl_ref), 8, 3, 0},       // KL(policy || reference) by k1, nats per answer, if any
+    {"kl_ref", "kl_ref", AT(kl_ref), 8, 3, 0},       // KL(policy || reference) by k1, nats per answer
     {"clip_fraction", "clipped", AT(clip_fraction), 8, 4, 0}, // share of trained tokens that the clip holds
     {"length", "length", AT(length), 7, 1, 0},                // tokens per answer, the tool's too
     {"entropy", "entropy", AT(entropy), 8, 3, 0},             // of the policy at the sampled tokens, nats
@@ -3612,6 +3612,7 @@ static const Column rl_columns[] = {
 
 // The record of an update: means over its B questions, their K answers each, or the n = K * T1 places of a
 // group whose mask is 1. kl_ref, ratio, approx_kl are estimates (chapter 8); the sampler's entropy is exact.
+// Without a reference there is no distance to it: NaN, an empty field.
 static Metrics measure(const Learner* l, const Group* group, int B, int K, int n, int steps, double seconds) {
     double answers = (double)B * K, tokens = 0.0, sampled = 0.0, trained = 0.0;
     Metrics s = {.held_out = NAN, .kl_ref = l->reference ? 0.0 : NAN, .seconds = seconds};
