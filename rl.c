@@ -3214,6 +3214,7 @@ typedef struct {
     char answer[MAX_ANSWER + 1];     // what stands there; "" = nothing
 } Grade;
 
+// What pays and what is right may be two functions: a reward that is hacked shows as reward without accuracy.
 static Grade grade_answer(const char* text, const char* truth, const RewardKind* kind) {
     float verified = kind->verifier(text, truth);
     Grade g = {.reward = kind->reward == kind->verifier ? verified : kind->reward(text, truth)};
