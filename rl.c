@@ -3566,7 +3566,8 @@ static void add_overlong_penalties(float* reward, const Rollout* rollouts, int K
     }
 }
 
-// A group whose rewards are all equal has zero variance: its advantages are 0, and nothing is learned from it.
+// A group whose rewards are all equal has zero variance: its advantages are 0, and it teaches nothing, unless
+// a KL in the loss pulls it towards the reference.
 static int all_equal(const float* x, int n) {
     for (int i = 1; i < n; i++) if (x[i] != x[0]) return 0;
     return 1;
