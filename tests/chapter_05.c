@@ -17,12 +17,15 @@ static void chapter_05_rewards(void) {
         {reward_gsm8k, "#### 42", "42", 1}, {reward_gsm8k, "#### 43", "42", 0},
         {reward_gsm8k, "41, no, #### 41 and #### 42 apples", "42", 1},               // the last one counts
         {reward_gsm8k, "The answer is 42", "42", 0}, {reward_gsm8k, "#### 1,000", "1000", 1},
-        {reward_gsm8k, "#### 1,000", "1", 0}};
+        {reward_gsm8k, "#### 1,000", "1", 0}, {reward_gsm8k, "#### 42 thirdly", "42", 1}};  // no third
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK_NEAR(cases[i].reward(cases[i].answer, cases[i].truth), cases[i].worth, 0.0);
     char abc[4] = "abc";
     CHECK(!copy_trimmed(abc, 3, "xyz", "xyz" + 3) && !abc[0]);   // nothing is left of what was there
     CHECK(!extract_hash_answer("####", abc + 2, 0) && abc[2] == 'c');
+    char four[5] = "abcd", group[] = "{a}";
+    CHECK(!extract_hash_answer("#### 1234", four, 3) && four[3] == 'd');
+    CHECK(!find_closing_brace(group, group + 2) && find_closing_brace(group, group + 3) == group + 2);
     char end[1] = {'x'};                                        // room for the final 0 alone
     CHECK(!extract_hash_answer("#### 42", end, 1) && !end[0]);
 }

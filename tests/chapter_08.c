@@ -163,7 +163,8 @@ static void chapter_08_regularized_optimum(void) {
     for (int i = 0; i < 3; i++) {
         double at[TOY_PARAMS], lp[TOY_PARAMS], p[TOY_ANSWERS], best[TOY_ANSWERS], sum = 0.0, Z = 0.0;
         memcpy(at, p_theta_ref, sizeof at);
-        CHECK(toy_ascend(at, p_logp_ref, p_reward, betas[i], 1.0, 0) == 0.0);      // no step, no J
+        CHECK(toy_ascend(at, p_logp_ref, p_reward, betas[i], 0.0, 0) == 0.0);      // no step, no J
+        CHECK(toy_ascend(at, p_logp_ref, p_reward, betas[i], 0.0, 1) > 0.0);
         toy_ascend(at, p_logp_ref, p_reward, betas[i], 2.0 / (0.3 + betas[i]), 10000);
         toy_log_policy(lp, at);
         toy_probabilities(p, lp);

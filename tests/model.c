@@ -430,6 +430,7 @@ static const struct { int prompt, n, ids[17], targets[17]; const char* why; } re
     {0, 2, {1, VOCAB_SIZE}, {-1, -1}, "is outside the model's vocabulary"},
     {0, 2, {1, -1}, {-1, -1}, "is outside the model's vocabulary"},
     {0, 2, {1, 2}, {3, VOCAB_SIZE}, "is outside the model's vocabulary"},
+    {0, 2, {0, 2}, {VOCAB_SIZE, 3}, "token 265 is outside the model's vocabulary"},
     {0, 17, {0}, {0}, "a sequence is longer than the model's context of 16 tokens"}, {0, 16, {0}, {0}, NULL},
     {16, 0, {0}, {0}, "a prompt of 16 tokens has no room in a context of 16"}, {15, 0, {0}, {0}, NULL}};
 static int refused;
