@@ -1426,7 +1426,7 @@ static void lesson_4(int more) {
  * exp, log, sin and cos wherever they are smooth. Numbers made of + - * / alone are kept as exact fractions:
  * 1/3 is not 0.333333. Where it is NOT sound:
  *   - The points are always the same: who knows them can build a wrong expression that fits.
- *   - Values that are closer than rounding can tell look equal: 2^100 and 2^100 + 1.
+ *   - Values that are closer than rounding can tell look equal: sqrt(2) and (1 - 10^-13) sqrt(2).
  *   - Variables are real numbers of both signs: sqrt(x^2) is |x|, not x, and (-1)^(2n) = 1 is not seen.
  *   - An equation is compared up to a constant factor (2x = 10 is x = 5), not by its solutions.
  *
@@ -1754,7 +1754,7 @@ static void lesson_5(int more) {
  * stop. (nanochat's rollouts drop it; ours keep it.)
  * ======================================================================================================== */
 
-enum { EXPRESSION_SIZE = 256 };        // bytes; a longer expression is not evaluated
+enum { EXPRESSION_SIZE = 256 };        // bytes that calculate() takes; the tool takes one less
 
 // + - * / // and parentheses on numbers, by the evaluator of the appendix (where an answer is evaluated too).
 static int evaluate_arithmetic(double* value, int64_t* num, int64_t* den, const char* text);
@@ -1764,7 +1764,7 @@ static int evaluate_arithmetic(double* value, int64_t* num, int64_t* den, const 
 static int print_value(char* out, int cap, double value, int64_t num, int64_t den) {
     char text[64];
     double size = fabs(value);
-    if (den != 1 && !(size >= 1e-12 && size < 1e15)) return 0;
+    if (den != 1 && !(size >= 1e-12 && size < 1e12)) return 0;
     int decimals = den == 1 ? 0 : 11 - (int)floor(log10(size));  // 66.6666666667 has 12 digits
     if (den == 1) snprintf(text, sizeof text, "%lld", (long long)num);
     else snprintf(text, sizeof text, "%.*f", decimals > 0 ? decimals : 0, value);
@@ -1862,7 +1862,7 @@ static const char* token_text(char* text, int id) {
     return text;
 }
 
-// The state of the tool behind token t of a rollout's row; t counts from the prompt on.
+// The state of the tool behind token t of a rollout's row, t >= prompt.
 static const char* tool_state_name(const Rollout* r, int t) {
     static const char* const names[] = {"idle", "reading", "called"};
     int from;
@@ -4898,8 +4898,8 @@ static Value divide(Value a, Value b) {
     return make_value(z, error, times(a.num, b.den), times(a.den, b.num));
 }
 
-// a^b. For a whole exponent we multiply, which keeps fractions exact. A negative real number to the power p/q
-// with odd q has a real root, and school means that one: (-8)^(1/3) = -2, not the complex 1 + i sqrt(3).
+// a^b. Up to 64 times we multiply, which keeps fractions exact. A negative real number to the power p/q with
+// odd q has a real root, and school means that one: (-8)^(1/3) = -2, not the complex 1 + i sqrt(3).
 static Value raise_power(Value a, Value b) {
     double size = size_of(a.z), sign = creal(a.z) < 0 && b.num % 2 ? -1 : 1;
     if (!has_value(a) || !has_value(b) || (size == 0 && creal(b.z) <= 0)) return NO_VALUE;
@@ -4917,8 +4917,8 @@ static Value raise_power(Value a, Value b) {
 
 // 1 = the same, 0 = different, -1 = rounding leaves no way to tell. Exact fractions are compared exactly, and
 // another value may differ by what its rounding explains (two of them by 1e-12 of their size besides, because
-// the bounds on the errors of functions are rough). An exact number with more than 12 digits is never the
-// value of a root or of pi: people write so many digits when they round. A value of which rounding has left
+// the bounds on the errors of functions are rough). An exact number with more than 12 digits (num and den) is
+// no root and no multiple of pi: people write so many when they round. A value of which rounding has left
 // nothing, such as 10^30 pi - 10^30 pi, would "equal" every number, and a policy would find that out.
 static int compare_values(Value a, Value b) {
     if (a.den && b.den) return a.num == b.num && a.den == b.den;
@@ -4932,8 +4932,8 @@ static int is_zero(Value a) { return size_of(a.z) <= 16 * a.error; }
 
 /* ---- A.2 First idea: normalize ----
  *
- * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. Each row holds the spellings of a thing, a longer
- * one before its own beginning, and last the one that is read; of the first row, typography, nothing is (it
+ * We read \dfrac{1}{2}, \frac12 and \frac 1 2 as one thing. Each row has the spellings of a thing, of signs a
+ * longer one before its own beginning, and last what is read; of the first row, typography, nothing is (it
  * ends in three widths of space). A matrix becomes [[a,b],[c,d]], so that rows and columns need no code of
  * their own. A set is {a,b}: LaTeX's grouping braces look the same, but have no comma in them.
  */
@@ -4976,8 +4976,8 @@ static const char NAMES[] =
 static const Value CONSTANTS[] = {  // from N_PI to N_INFINITY
     {M_PI, 0x1p-52, 0, 0}, {2.718281828459045235, 0x1p-52, 0, 0}, {_Complex_I, 0, 0, 0}, {INFINITY, 0, 0, 0}};
 
-// f(2) is no product with these letters, but a function of 2. Two small letters are one: xy is x times y, but
-// then on = o n = n o = no; so it isn't one where the two are a whole item and one of these words.
+// f(2) is no product with these letters, but a function of 2. Two small letters are a product, x times y. But
+// then on = o n = n o = no; so they are none where they are a whole item and one of these words.
 static const char FUNCTION_LETTERS[] = "f g h F G H phi varphi psi zeta Phi Psi Gamma";
 static const char SHORT_WORDS[] =
     "no on or is it in if to so do go be by at as am he we me my us up of ok a b c d e";
@@ -5008,7 +5008,7 @@ typedef struct {
     int kind;               // a sign, an entry of NAMES, or one of N_NUMBER, N_TEXT, N_UNIT
     const char* text;       // its spelling, length bytes; a known name without its backslash
     int length, slash;      // does it have one?
-    int match;              // of a bracket: how far off its partner is; of a name: how many tokens it has
+    int match;              // of ( how far off its partner is; of ) which it is; of a name: its tokens
     int id;                 // which variable or unit it is; of a bracket: its commas minus 1
     Value value;            // of a number
 } Token;
@@ -5029,14 +5029,14 @@ static void tokenize(Comparison* c, const char* p, const char* end, int quoted);
 static int fold(int c, int any_case) { return any_case ? lower_case(c) : c; }
 
 // The word of the list that is the n letters at text; with n = 0 the one that text begins with, and a command
-// must stand there whole: \left doesn't begin \leftarrow. NULL = none. Of a unit capitals don't matter, and s
-// or es makes the plural: cups, boxes.
-static const char* find_word(const char* list, const char* text, int n, int is_unit) {
-    for (const char* w = strchr(list, fold(*text, is_unit)); w; w = strchr(w + 1, fold(*text, is_unit))) {
+// must stand there whole: \left doesn't begin \leftarrow. NULL = none. Loosely, as for units: capitals don't
+// matter, and s or es makes the plural: cups, boxes.
+static const char* find_word(const char* list, const char* text, int n, int loosely) {
+    for (const char* w = strchr(list, fold(*text, loosely)); w; w = strchr(w + 1, fold(*text, loosely))) {
         int i = 1;
         if (w > list && w[-1] != ' ' && w[-1] != '|') continue;
-        while (w[i] && w[i] != ' ' && w[i] == fold(text[i], is_unit)) i++;
-        int plural = is_unit && i > 1 && i >= n - 2 && text[n - 1] == 's';
+        while (w[i] && w[i] != ' ' && w[i] == fold(text[i], loosely)) i++;
+        int s = i + (i == n - 2 && text[i] == 'e'), plural = loosely && i > 1 && s == n - 1 && text[s] == 's';
         int ends = n ? i == n || plural : *w != '\\' || !is_letter(w[i - 1]) || !is_letter(text[i]);
         if (ends && (!w[i] || w[i] == ' ' || w[i] == '|')) return w;
     }
@@ -5136,9 +5136,9 @@ static int push_number(Comparison* c, const char* p) {
 
 // Pushes the first token of the n letters at p, bare or (quoted) within \text{...}; returns how many it took.
 // A run of letters is a known name or a unit as a whole, or not at all; else longer runs are words, and so is
-// everything quoted. What could also be something else, as cm, min or m, is a unit only where one may stand:
-// behind another one, or behind a value at the end. "and" and "or" are the comma of a list. Two small letters
-// are a product, unless they are the whole item and a listed word; dx and the segment AB are one name.
+// everything quoted. What could also be something else, as cm or min, is a unit only where one may stand:
+// behind another one, or behind a value at the end. "and" and "or" are the comma of a list. Two letters are a
+// product, unless they are a whole item and a listed word or like Rh; dx and the segment AB are one name.
 static int push_word(Comparison* c, const char* p, int n, int quoted) {
     int last = last_kind(c), kind = look_up(p, n), next = p[n + (int)strspn(p + n, " ")];
     int joins = !!find_word("and or", p, n, 0);
@@ -5221,7 +5221,7 @@ static Slice read_answer(Comparison* c, const char* answer) {  // appends its to
 }
 
 // Numbers are the same by value, names by kind, words by letters. Capitals don't matter in words of three
-// letters or more (in what may be names, AB and r, they do), in the short ones that are listed, nor in (c).
+// letters or more (in what may be names, AB and r, they do), in the listed short ones, nor in \text{(c)}.
 static int same_token(const Token* a, const Token* b) {
     if (a->kind == N_NUMBER && b->kind == N_NUMBER) return compare_values(a->value, b->value) == 1;
     if (a->kind == b->kind && a->kind < N_VARIABLE) return 1;
@@ -5282,7 +5282,7 @@ static Value apply_function(int function, Value a) {
     if (function == F_CSC) return divide(whole(1), apply_function(F_SIN, a));
     if (function == F_SEC) return divide(whole(1), apply_function(F_COS, a));
     if (function == F_FLOOR && a.den) return whole(a.num / a.den - (a.num % a.den < 0));  // C rounds toward 0
-    if (function == F_FLOOR)  // 2.999999999 is 3
+    if (function == F_FLOOR)  // 2.9999999999999996 is 3
         return is_real(a) && size < 1e9 ? whole((int64_t)floor(creal(a.z) + 9 * a.error)) : NO_VALUE;
     if ((function == F_LN || function == F_LOG) && size <= a.error) return NO_VALUE;
     double complex z = is_real(a) ? of_real[function - F_SIN](creal(a.z)) : NAN;
@@ -5409,7 +5409,7 @@ static Value parse_primary(Parser* s) {
 // Reads a power, and behind it operators of this strength and stronger ones. A sign is read with the term
 // behind it: a - b is a plus -b. LaTeX has no second exponent behind one in braces: x^{2}^3 is no expression.
 // A factor may begin without a sign of multiplication, 2x, but never with a digit: x2 has two readings. A
-// function without parentheses, \sin 2x, applies to what stands before the next function or unit.
+// function without parentheses, \sin 2x, applies to what stands before the next operator, function or unit.
 static Value parse(Parser* s, int level) {
     int sign = 1;
     if (++s->nesting > MAX_NESTING) return fail_parse(s);
@@ -5457,7 +5457,7 @@ static int evaluate(Value* value, Slice text, int level, int point, int units) {
     return isfinite(value->error) && has_value(*value);
 }
 
-// The first token of a kind from first to last, NULL = none: outside of brackets, or (anywhere) but in sets.
+// The first token of a kind from first to last, NULL = none: outside of brackets, or (anywhere) of sets.
 static const Token* find_token(Slice s, int first, int last, int anywhere) {
     for (const Token* k = s.p; k < s.end; k++) {
         if (k->kind >= first && k->kind <= last) return k;
@@ -5506,7 +5506,7 @@ static int same_at_all_points(Slice a, Slice b, int level, int units, const Comp
  */
 typedef struct {
     Slice name;              // what a value is given to: x of x = 5, x of x > 3, S of S = \{1,2\}
-    int relation;            // and how: = or \in; another equation has = too
+    int relation;            // and how: = or \in; without a name its own sign
     int open, close;         // the shape: two brackets, or what stands between the parts; 0 = an expression
     int parts;               // how many; 0 = too many, or of two kinds, as in A \cup B \cap C: unequal
     Slice part[MAX_ITEMS + 1];   // one more: \pm makes two of the last
@@ -5518,7 +5518,7 @@ static int find_bracket(Slice s) {
     return s.p->id >= 0 || (s.p->kind == '[' && s.p[1].kind == '[') ? 2 : 1;
 }
 static Slice inside(Slice s) { return (Slice){s.p + 1, s.end - 1, s.sign}; }
-static Slice peel(Slice s) {  // takes off what only groups: (5) is 5, and a matrix in brackets is a matrix
+static Slice peel(Slice s) {  // takes off what only groups: (5) is 5, ([[1]]) a matrix; {{}} isn't {}
     while (find_bracket(s) && (s.p->kind == '[' ? s.p[1].kind == '[' && s.p[2].kind == '['
                                                 : find_bracket(s) == 1 && s.p[1].kind != '{'))
         s = inside(s);
@@ -5591,7 +5591,7 @@ static Slice read_relations(Item* r, Slice s) {
     r->close = !falls || !second ? second : N_LT + N_GT - first;
     int at = n == 3 || !is_name(part[0]);  // the part that may be a name: x of x < 5, 5 > x, 3 < x < 5
     int value = n == 2 && (first == N_EQ || (first == N_IN && !at));
-    int interval = r->open <= N_LE && r->close <= N_LE;
+    int interval = r->open >= N_LT && r->open <= N_LE && r->close <= N_LE;
     r->relation = interval ? N_IN : n == 2 ? first : 0;
     if (!r->parts || !is_name(part[at]) || (!value && !interval)) return (Slice){0};
     r->name = part[at];

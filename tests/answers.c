@@ -133,7 +133,7 @@ static void rewards(void) {
 #define COLUMN "\\begin{pmatrix} -1/3 \\\\ 2/3 \\\\ 5/3 \\end{pmatrix}"
 
 static const char* const answer_rows[] = {
-    // Numbers. Digits are compared as text: 20 of them are more than a double or an int64_t holds. Many
+    // Numbers. Of digits that don't fit the text is compared: 20 are more than an int64_t holds. Many
     // digits are never a fraction, a root or pi: people write them when they round.
     "42 == 42.0 != 43 != -42", "42. == +42", "7 == 007 != 70", "-0 == 0.00", "0 != 0.01",
     ".35625 == 0.356250 != 35625", "1,000 == 1000 != 1", "11,\\! 111,\\! 111 == 11,111,111",
@@ -361,10 +361,10 @@ static const char* const answer_rows[] = {
     "6.02\\times10^{23} == 6.02e23", "1e+03 == 1000", "2e+1 != 20", "2E+1 == 1+2E", "2E-1 == -1+2E",
     "-2.5e-2 == -0.025", "1e3 != 13 != e^3", "2e == e\\cdot 2", "\\mathrm{e}^2 == e^2",
     "2+3\\mathrm{i} == 2+3i", "1,1,2 != 1,2",
-    // What the head of the appendix says that it can't see: if one of these changes, the comment must, too. A
-    // sum that hides a part of itself has no value (2^61 is the last power of 2 below EXACT_LIMIT), and
-    // (-1)^{2n} is 1 for whole n only.
-    "2^{100} != 2^{100}+1 != 2^{100}-1", "2^{61} != 2^{61}+1", "(-1)^{2n} != 1", "x^2 = 4 != x = \\pm 2",
+    // What the head of chapter 5 says that it can't see: if one of these changes, the comment must, too. A sum
+    // that hides a part of itself has no value (2^61 is the last power of 2 below LARGE), and (-1)^{2n} is 1
+    // for whole n only.
+    "(1-10^{-13})\\sqrt2 == \\sqrt2", "2^{100} != 2^{100}+1 != 2^{100}-1", "2^{61} != 2^{61}+1", "(-1)^{2n} != 1", "x^2 = 4 != x = \\pm 2",
     // Wrong answers that were once paid: what rounding hides, what a letter, a bracket or a sign is taken
     // for.
     "\\sqrt{-4} == 2i != -2i", "1-(2/3)^{100} != 1", "2^{-2000} != 0", "1e999 != 1e998",
@@ -408,6 +408,9 @@ static const char* const answer_rows[] = {
     "n! != n", "x != x^\\ast != x^* != \\arcsin(\\sin x) != (x^2)^{1/2} != \\frac{x+|x|}{2}",
     "\\underline{12} != \\underline{21}", "\\overline{12} != \\overline{21}", "\\cancel{x}y != y\\cancel{z}",
     "\\ln|x| == \\ln|{-x}| != \\ln x", "\\sqrt{(x-5)^2} == |5-x| != x-5", "\\frac{\\sqrt{x^2}}{x} != 1",
+    // A plural has s or es and nothing else; of relations that fall only inequalities are intervals.
+    "7 minutes == 7 minute != 7 mints != 7 minus", "7 boxes == 7 box != 7 boxas", "7 cars != 7 carts",
+    "7 bees != 7 beers", "5>x>3 == 3<x<5 != 5>x\\ne3 != 5>x=3", "(3,5] != 5 \\ge x \\ne 3",
     // A matrix in brackets is a matrix, but not as a part; \\frac and \\sqrt take one digit.
     "([[1,2]],5) != (5,[[1,2]]) != 5,[[1,2]]", "([[1,2]]) == [[1,2]]", "\\sqrt[3]27 != 3",
     "\\frac{x}12 != \\frac{x}{12}", "x\\text{ million} == 1000000x", "x<=3 == x\\le3",
@@ -428,7 +431,8 @@ static void every_letter(void) {
     static const char* const letters[] = { "A", "B", "C", "D", "E", "I", "J", "K", "L", "M", "N", "O", "P",
         "Q", "R", "S", "T", "U", "V", "W", "X", "Y", "Z", "a", "b", "c", "d", "j", "k", "l", "m", "n", "o",
         "p", "r", "s", "t", "u", "v", "w", "x", "y", "z", "\\alpha ", "\\beta ", "\\theta ", "\\lambda ",
-        "\\mu ", "\\omega ", "\\Omega "}; for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
+        "\\mu ", "\\omega ", "\\Omega "};
+    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
         for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
             char row[300] = "";
             for (const char* s = rows[k]; *s; s++)

@@ -11,6 +11,15 @@ static void chapter_01_discounted_return(void) {
     CHECK(fabs(discounted_return(late, 501, 0.99) - 0.00657) < 5e-6);
 }
 
+// Each state has a probability of its own: from 1 to the right for certain, although 0 would go left.
+static void chapter_01_walk_follows_the_state(void) {
+    ChainPolicy pi = {{0, 1, 1, 1, 0}};
+    Trajectory tau;
+    Rng rng = {1};
+    sample_trajectory(&tau, 1, &pi, 0.0, &rng);
+    CHECK(tau.T == 3 && tau.state[3] == CHAIN_GOAL);
+}
+
 // 4 steps over 0.8: 0.2 is the least. 0.1, 0.125, .. 0.2 from 0 end at 0.8 or before, 0.25 at 1: 0 to 1.
 static void chapter_01_round_range(void) {
     Range r = round_range((Range){0.1, 0.9}), one = round_range((Range){2.0, 2.0});
@@ -113,8 +122,8 @@ static void chapter_01_sampled_values(void) { // the sampler obeys pi and P: mea
 }
 
 static void test_chapter_01(void) {
-    RUN_ALL(TEST(chapter_01_discounted_return), TEST(chapter_01_round_range),
-            TEST(chapter_01_chain_values),
+    RUN_ALL(TEST(chapter_01_discounted_return), TEST(chapter_01_walk_follows_the_state),
+            TEST(chapter_01_round_range), TEST(chapter_01_chain_values),
             TEST(chapter_01_trajectory_probability), TEST(chapter_01_policy_gradient_over_all_trajectories),
             TEST(chapter_01_sampled_values));
 }

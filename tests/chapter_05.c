@@ -26,6 +26,8 @@ static void chapter_05_rewards(void) {
     char four[5] = "abcd", group[] = "{a}";
     CHECK(!extract_hash_answer("#### 1234", four, 3) && four[3] == 'd');
     CHECK(!find_closing_brace(group, group + 2) && find_closing_brace(group, group + 3) == group + 2);
+    const char* number = "9991,000";                             // the number may begin at its last 1
+    CHECK(is_thousands_comma(number + 3, number + 4) && !is_thousands_comma(number, number + 4));
     char end[1] = {'x'};                                        // room for the final 0 alone
     CHECK(!extract_hash_answer("#### 42", end, 1) && !end[0]);
 }

@@ -44,7 +44,7 @@ static void chapter_06_tool(void) {
     CHECK(tool_calculator(forced, 64, t.ids, t.length) == 0);
     for (int size = EXPRESSION_SIZE - 1; size <= EXPRESSION_SIZE; size++) {
         t.length = 1;
-        for (int i = 0; i < size; i++) tokens_add(&t, i % 2 && size % 2 ? '+' : '1', 1);
+        for (int i = 0; i < size; i++) tokens_add(&t, (size - i) % 2 ? '1' : '+', 1);
         tokens_add(&t, PYTHON_END, 1);
         CHECK(tool_calculator(forced, 64, t.ids, t.length) == (size % 2 ? 5 : 0));
         if (size % 2) CHECK_LIST(forced + 1, 0.0, '1', '2', '8');

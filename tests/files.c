@@ -1055,6 +1055,7 @@ static const struct { const char *file, *from, *words, *to[12]; } damages[] = {
     {CONFIG, "_theta\": 10000", "rope_theta must be above 1", {"_theta\": 0", "_theta\": 1e999"}},
     {CONFIG, "\"rope_theta\": 10000", "\"rope_theta\" is not a number", {"\"rope_theta\": \"10000\""}},
     {CONFIG, "\"rms_norm_eps\": ", "rms_norm_eps must be above 0", {"\"rms_norm_eps\": -"}},
+    {CONFIG, "\"rms_norm_eps\": ", "rms_norm_eps must be above 0", {"\"rms_norm_eps\": 0, \"x\": "}},
     {CONFIG, "\"rms_norm_eps\": ", "\"rms_norm_eps\" is not a number", {"\"rms_norm_eps\": [], \"x\": "}},
     {CONFIG, "embeddings\": true", "lm_head.weight is missing", {"embeddings\": false"}},
     // what another model would compute
