@@ -26,6 +26,7 @@ static void chapter_11_small_letters(void) {
     for (int i = 0; i < 6; i++)
         for (int k = 0; k < 2; k++) CHECK(small_letter(rows[i][k]) == rows[i][k] + rows[i][2]);
     CHECK(small_letter(0x17D) == 0x17E && small_letter(0x17E) == 0x17E && small_letter(0x148) == 0x148);
+    CHECK(small_letter(0x100) == 0x101 && small_letter(0x460) == 0x461 && small_letter(0x52E) == 0x52F);
     CHECK(small_letter(0x386) == 0x3AC && small_letter(0x38C) == 0x3CC);          // alpha, omicron with accents
     CHECK(small_letter('@') == '@' && small_letter('[') == '[' && small_letter(0xD7) == 0xD7);
     CHECK(lower_case('A') == 'a' && lower_case('Z') == 'z');

@@ -1,8 +1,9 @@
 #!/bin/sh
-# recipes.sh - docs/recipes/*.sh on questions that take seconds, and ./rl plot, ./rl compare
+# recipes.sh [./train_gpt [./rl]] - docs/recipes/*.sh on questions that take seconds, and ./rl plot, "$rl" compare
 #
 # The recipes call ./rl and ./train_gpt of the top directory; they are left out when these were not built.
 cd "$(dirname "$0")/.." || exit 1
+rl=${2:-./rl}
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 failed=0
@@ -37,7 +38,7 @@ metrics.csv
   f  flat: 2 to 2
   *  more than one of them
 PLOT
-./rl plot "$dir/metrics.csv" up flat --together 2>&1 | sed "s|^$dir/||" > "$dir/found"
+"$rl" plot "$dir/metrics.csv" up flat --together 2>&1 | sed "s|^$dir/||" > "$dir/found"
 report 'plot: two lines on one scale' "$(diff "$dir/expected" "$dir/found" 2>&1)"
 
 says() {  # says NAME STATUS WORDS COMMAND...: the exit status, and words on stdout or stderr
@@ -50,17 +51,17 @@ says() {  # says NAME STATUS WORDS COMMAND...: the exit status, and words on std
     report "$name" "${problem:+$problem$(cat "$dir/found")}"
 }
 # each column from its own min to its own max; the mean of 0 and 1 is 0.5
-says 'plot: several columns, each on its own scale' 0 '^    max ' ./rl plot "$dir" up flat
-says 'plot: smoothed' 0 'up: 0.5 to 4' ./rl plot "$dir" up --smooth 2
-says 'plot: two files, named by their ends' 0 'm  metrics.csv: 0 to 4' ./rl plot "$dir/metrics.csv" "$dir" up
-says 'plot: a column without a number' 0 'nothing to draw' ./rl plot "$dir" none
-says 'plot: no such column' 2 "no column 'down'; its columns are step,up,flat,none" ./rl plot "$dir" down
-says 'plot: no column' 2 'its columns are step,up,flat,none' ./rl plot "$dir"
-says 'plot: no file' 2 'a file is missing' ./rl plot
-says 'plot: a file that is not there' 2 'cannot open nowhere' ./rl plot nowhere up
-says 'plot: too many curves' 2 'room for 6 curves, not for 8' ./rl plot "$dir" "$dir" up flat up flat
-says 'compare: no run' 2 'the runs are missing' ./rl compare
-says 'compare: a run that is not there' 2 'there is no model' ./rl compare "$dir/nowhere"
+says 'plot: several columns, each on its own scale' 0 '^    max ' "$rl" plot "$dir" up flat
+says 'plot: smoothed' 0 'up: 0.5 to 4' "$rl" plot "$dir" up --smooth 2
+says 'plot: two files, named by their ends' 0 'm  metrics.csv: 0 to 4' "$rl" plot "$dir/metrics.csv" "$dir" up
+says 'plot: a column without a number' 0 'nothing to draw' "$rl" plot "$dir" none
+says 'plot: no such column' 2 "no column 'down'; its columns are step,up,flat,none" "$rl" plot "$dir" down
+says 'plot: no column' 2 'its columns are step,up,flat,none' "$rl" plot "$dir"
+says 'plot: no file' 2 'a file is missing' "$rl" plot
+says 'plot: a file that is not there' 2 'cannot open nowhere' "$rl" plot nowhere up
+says 'plot: too many curves' 2 'room for 6 curves, not for 8' "$rl" plot "$dir" "$dir" up flat up flat
+says 'compare: no run' 2 'the runs are missing' "$rl" compare
+says 'compare: a run that is not there' 2 'there is no model' "$rl" compare "$dir/nowhere"
 
 # ---- the recipes: "How much is 3 plus 1?", and demonstrations of which a third are right
 for i in 1 2 3 4 5 6 7 8; do
@@ -78,9 +79,9 @@ export MODEL="$dir/instructgpt/sft" OUT="$dir/overoptimize"
 says 'recipe overoptimize.sh' 0 'mean-0.3 .*[0-9]' sh docs/recipes/overoptimize.sh
 
 says 'compare: KL of a model to itself is 0' 0 '^sft.*-[01]\.[0-9]*  0\.00 ' \
-    ./rl compare "$MODEL" --reference "$MODEL" --data "$TEST"
+    "$rl" compare "$MODEL" --reference "$MODEL" --data "$TEST"
 says 'compare: without --reference there is no KL' 0 '^ppo.*-[01]\.[0-9]*     - ' \
-    ./rl compare "$dir/instructgpt/ppo" --data "$TEST"
+    "$rl" compare "$dir/instructgpt/ppo" --data "$TEST"
 
 # what all recipes name: options that a command has; at most 60 lines
 ./train_gpt --help > "$dir/help"
