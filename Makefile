@@ -94,7 +94,7 @@ fuzz:                              ## random input for all that reads text, FUZZ
 	    done; \
 	else echo "notice: $(FUZZ_CC) or its libFuzzer is not here; fuzz is skipped"; fi
 
-zoo: build/flags                   ## real bugs, one after the other: the tests must catch them all (4 minutes)
+zoo: build/flags                   ## real bugs, one after the other: the tests must catch them all (3 minutes)
 	@COMPILE='$(COMPILE)' LIBS='$(LIBS)' sh tests/zoo/zoo.sh all
 
 mutants: build/flags               ## one-operator mutants of the numeric core: the tests must kill 97%; SEED=1 COUNT=200

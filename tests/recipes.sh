@@ -1,5 +1,5 @@
 #!/bin/sh
-# recipes.sh [./train_gpt [./rl]] - docs/recipes/*.sh on questions that take seconds, and ./rl plot, "$rl" compare
+# recipes.sh [./train_gpt [./rl]] - docs/recipes/*.sh on questions that take seconds, and ./rl plot, ./rl compare
 #
 # The recipes call ./rl and ./train_gpt of the top directory; they are left out when these were not built.
 cd "$(dirname "$0")/.." || exit 1
