@@ -21,7 +21,8 @@ static void chapter_05_rewards(void) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK_NEAR(cases[i].reward(cases[i].answer, cases[i].truth), cases[i].worth, 0.0);
     char abc[4] = "abc";
-    CHECK(!copy_trimmed(abc, 3, "xyz", "xyz" + 3) && !abc[0]);   // nothing is left of what was there
+    const char* xyz = "xyz";
+    CHECK(!copy_trimmed(abc, 3, xyz, xyz + 3) && !abc[0]);      // nothing is left of what was there
     CHECK(!extract_hash_answer("####", abc + 2, 0) && !calculate("1", abc + 2, 0) && abc[2] == 'c');
     char four[5] = "abcd", group[] = "{a}";
     CHECK(!extract_hash_answer("#### 1234", four, 3) && four[3] == 'd');

@@ -1774,17 +1774,17 @@ static void readers_and_writers(void) {
 // kill -9 at random, again and again: the run that is resumed each time is the run that was never killed.
 static void killed_and_resumed(void) {
     Rng rng = {7};
-    TRAINS(TINY FLAT "|--steps=30|--out=@unkilled");
+    TRAINS(TINY FLAT "|--steps=100|--out=@unkilled");
     int status = 1, kills = 0;
     for (int i = 0; i < 200 && status; i++) {
         int begun = has_saved(in_root("hunted"), STATE);
         pid_t child = in_background(begun ? "--resume=@hunted|--threads=1"
-                                          : TINY FLAT "|--steps=30|--save-every=1|--out=@hunted", 0);
-        nanosleep(&(struct timespec){0, 1000000 * (5 + 2 * i + random_int(&rng, 25))}, NULL);
+                                          : TINY FLAT "|--steps=100|--save-every=1|--out=@hunted", 0);
+        nanosleep(&(struct timespec){0, 1000000 * (5 + i + random_int(&rng, 25))}, NULL);
         status = ended_by(SIGKILL, child);
         kills += status == 1000 + SIGKILL;
         // killed behind its last save, there is nothing left to do
-        if (status == 2) ENDS(run_training, "--resume=@hunted|--threads=1", 2, "30 of 30 updates are done");
+        if (status == 2) ENDS(run_training, "--resume=@hunted|--threads=1", 2, "100 of 100 updates are done");
         if (status == 2) status = 0;
         CHECK(status == 0 || status == 1000 + SIGKILL);
         if (status && has_saved(in_root("hunted"), MODEL)) ENDS(load_only, in_root("hunted"), 0, "");
