@@ -105,29 +105,6 @@ static void no_answer_is_cut(void) {
     }
 }
 
-// D2 section 4: the four rollouts of "half of 3x-9 equals x+37", whose answer is 83: (3*83-9)/2 = 240/2 = 120
-// = 83+37. r3 is right, but not in the box. GSM8K: numbers, whatever their spelling, and the last mark.
-static void rewards(void) {
-    static const struct { RewardFunction reward; const char *response, *truth; float expected; } cases[] = {
-        {reward_boxed, "\\boxed{83}", "83", 1}, {reward_boxed, "The correct answer is \\boxed{83}", "83", 1},
-        {reward_boxed, "The final answer is 83", "83", 0}, {reward_boxed, "We get \\boxed{38}", "83", 0},
-        {reward_boxed, "\\boxed{}", "83", 0}, {reward_boxed, "", "83", 0},
-        {reward_boxed, "\\boxed{83}", "", 0}, {reward_boxed, "", "", 0},
-        {reward_boxed, "\\boxed{3.5}", "#### 3 1/2", 1},
-        {reward_partial, "The final answer is 83", "83", 0.5f},
-        {reward_partial, "We get \\boxed{38}", "83", 0.1f}, {reward_format, "\\boxed{}", "83", 1},
-        {reward_gsm8k, "so #### 42", "42", 1}, {reward_gsm8k, "so #### 42", "6*7=<<6*7=42>>42\n#### 42", 1},
-        {reward_gsm8k, "#### 1000", "1,000", 1}, {reward_gsm8k, "#### 1,000.0", "#### 1000", 1},
-        {reward_gsm8k, "#### 3/4", "0.75", 1}, {reward_gsm8k, "#### 43", "#### 42", 0},
-        {reward_gsm8k, "#### -42", "#### 42", 0}, {reward_gsm8k, "#### 4", "#### 42", 0},
-        {reward_gsm8k, "42", "#### 42", 0}, {reward_gsm8k, "", "", 0},
-        {reward_gsm8k, "#### 41 #### 42", "#### 42", 1}, {reward_gsm8k, "#### 42 #### 41", "#### 42", 0},
-        {reward_gsm8k, "#### 3.5", "#### 3 1/2", 1}, {reward_gsm8k, "#### 3", "#### 3 1/2", 0},
-        {reward_gsm8k, "#### 5000", "#### 5 thousand", 1}, {reward_gsm8k, "#### 5", "#### 5 thousand", 0}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        CHECK_NEAR(cases[i].reward(cases[i].response, cases[i].truth), cases[i].expected, 0.0);
-}
-
 // ---- answers_equal
 
 #define COLUMN "\\begin{pmatrix} -1/3 \\\\ 2/3 \\\\ 5/3 \\end{pmatrix}"
@@ -687,7 +664,7 @@ static void many_parts(void) {
 
 static void test_answers(void) {
     RUN_ALL(TEST(boxed_answers_are_read), TEST(numbers_behind_a_mark_are_read), TEST(truths_are_read),
-            TEST(no_answer_is_cut), TEST(rewards), TEST(equal_and_different_answers), TEST(every_letter),
+            TEST(no_answer_is_cut), TEST(equal_and_different_answers), TEST(every_letter),
             TEST(garbage_is_unequal), TEST(bounds), TEST(the_document_shows_the_tables), TEST(calculations),
             TEST(rewritten_expressions), TEST(random_fractions), TEST(random_strings), TEST(random_sums),
             TEST(many_parts));

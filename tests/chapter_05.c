@@ -1,36 +1,49 @@
 // chapter_05.c - rewards. What the verifier must take for equal, and what not, is in the tests of the
 // appendix.
 
+// D2 section 4: the four rollouts of "half of 3x-9 equals x+37", whose answer is 83: (3*83-9)/2 = 240/2 = 120
+// = 83+37. 83 in a box, 83 in a box, 83 without a box, 38: [1,1,0,0]. An empty box is worth nothing. Format
+// alone pays for any box, the empty one included, and not for the right r3. Partial credit: 1 for right and
+// boxed, 0.5 for right without a box, 0.1 for a box with something wrong in it. What a pattern without
+// counting gets wrong: braces within the box, and the comma of a thousand. GSM8K: numbers, whatever their
+// spelling, and the last mark.
 static void chapter_05_rewards(void) {
-    // D2: 83 in a box, 83 in a box, 83 without a box, 38: [1,1,0,0]. An empty box is worth nothing.
-    // Format alone pays for any box, the empty one included, and not for the right r3. Partial credit: 1 for
-    // right and boxed, 0.5 for right without a box, 0.1 for a box with something wrong in it. What a pattern
-    // without counting gets wrong: braces within the box, and the comma of a thousand.
     static const struct { RewardFunction reward; const char *answer, *truth; double worth; } cases[] = {
         {reward_boxed, "\\boxed{83}", "83", 1}, {reward_boxed, "The correct answer is \\boxed{83}", "83", 1},
         {reward_boxed, "The final answer is 83", "83", 0}, {reward_boxed, "We get \\boxed{38}", "83", 0},
-        {reward_boxed, "\\boxed{}", "83", 0}, {reward_boxed, "\\boxed{\\frac{1}{2}}", "1/2", 1},
+        {reward_boxed, "\\boxed{}", "83", 0}, {reward_boxed, "", "83", 0},
+        {reward_boxed, "\\boxed{83}", "", 0}, {reward_boxed, "", "", 0},
+        {reward_boxed, "\\boxed{\\frac{1}{2}}", "1/2", 1}, {reward_boxed, "\\boxed{3.5}", "#### 3 1/2", 1},
         {reward_format, "\\boxed{83}", "83", 1}, {reward_format, "The final answer is 83", "83", 0},
         {reward_format, "We get \\boxed{38}", "83", 1}, {reward_format, "\\boxed{}", "83", 1},
         {reward_partial, "\\boxed{83}", "83", 1}, {reward_partial, "The final answer is 83", "83", 0.5},
         {reward_partial, "We get \\boxed{38}", "83", 0.1f}, {reward_partial, "\\boxed{}", "83", 0.1f},
         {reward_gsm8k, "#### 42", "42", 1}, {reward_gsm8k, "#### 43", "42", 0},
+        {reward_gsm8k, "so #### 42", "42", 1}, {reward_gsm8k, "so #### 42", "6*7=<<6*7=42>>42\n#### 42", 1},
+        {reward_gsm8k, "#### 43", "#### 42", 0}, {reward_gsm8k, "#### -42", "#### 42", 0},
+        {reward_gsm8k, "#### 4", "#### 42", 0}, {reward_gsm8k, "42", "#### 42", 0},
+        {reward_gsm8k, "The answer is 42", "42", 0}, {reward_gsm8k, "", "", 0},
         {reward_gsm8k, "41, no, #### 41 and #### 42 apples", "42", 1},               // the last one counts
-        {reward_gsm8k, "The answer is 42", "42", 0}, {reward_gsm8k, "#### 1,000", "1000", 1},
-        {reward_gsm8k, "#### 1,000", "1", 0}, {reward_gsm8k, "#### 42 thirdly", "42", 1}};  // no third
+        {reward_gsm8k, "#### 41 #### 42", "#### 42", 1}, {reward_gsm8k, "#### 42 #### 41", "#### 42", 0},
+        {reward_gsm8k, "#### 1,000", "1000", 1}, {reward_gsm8k, "#### 1,000", "1", 0},
+        {reward_gsm8k, "#### 1000", "1,000", 1}, {reward_gsm8k, "#### 1,000.0", "#### 1000", 1},
+        {reward_gsm8k, "#### 3/4", "0.75", 1}, {reward_gsm8k, "#### 3.5", "#### 3 1/2", 1},
+        {reward_gsm8k, "#### 3", "#### 3 1/2", 0}, {reward_gsm8k, "#### 5000", "#### 5 thousand", 1},
+        {reward_gsm8k, "#### 5", "#### 5 thousand", 0}, {reward_gsm8k, "#### 42 thirdly", "42", 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK_NEAR(cases[i].reward(cases[i].answer, cases[i].truth), cases[i].worth, 0.0);
-    char abc[4] = "abc";
-    const char* xyz = "xyz";
-    CHECK(!copy_trimmed(abc, 3, xyz, xyz + 3) && !abc[0]);      // nothing is left of what was there
+}
+
+// What does not fit leaves "" behind, and nothing beyond the buffer is touched.
+static void chapter_05_buffers(void) {
+    char abc[4] = "abc", four[5] = "abcd", group[] = "{a}", end[1] = {'x'};
+    const char *xyz = "xyz", *number = "9991,000";              // the number may begin at its last 1
+    CHECK(!copy_trimmed(abc, 3, xyz, xyz + 3) && !abc[0]);
     CHECK(!extract_hash_answer("####", abc + 2, 0) && !calculate("1", abc + 2, 0) && abc[2] == 'c');
-    char four[5] = "abcd", group[] = "{a}";
     CHECK(!extract_hash_answer("#### 1234", four, 3) && four[3] == 'd');
+    CHECK(!extract_hash_answer("#### 42", end, 1) && !end[0]);  // room for the final 0 alone
     CHECK(!find_closing_brace(group, group + 2) && find_closing_brace(group, group + 3) == group + 2);
-    const char* number = "9991,000";                             // the number may begin at its last 1
     CHECK(is_thousands_comma(number + 3, number + 4) && !is_thousands_comma(number, number + 4));
-    char end[1] = {'x'};                                        // room for the final 0 alone
-    CHECK(!extract_hash_answer("#### 42", end, 1) && !end[0]);
 }
 
 static void chapter_05_names_of_rewards(void) {
@@ -44,4 +57,6 @@ static void chapter_05_names_of_rewards(void) {
     }
 }
 
-static void test_chapter_05(void) { RUN_ALL(TEST(chapter_05_rewards), TEST(chapter_05_names_of_rewards)); }
+static void test_chapter_05(void) {
+    RUN_ALL(TEST(chapter_05_rewards), TEST(chapter_05_buffers), TEST(chapter_05_names_of_rewards));
+}

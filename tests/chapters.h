@@ -34,8 +34,7 @@
 static void check_item(const char* file, int line, const char* name, int i, double value, double expected,
                        double tolerance) {
     if (fabs(value - expected) <= tolerance * fabs(expected)) return;
-    check_broken++;
-    printf("  %s:%d: %s, element %d, is %.12g, expected %.12g\n", file, line, name, i, value, expected);
+    BROKEN_AT(file, line, "%s, element %d, is %.12g, expected %.12g\n", name, i, value, expected);
 }
 
 // The slope of f in one of the numbers that it reads (they stand in static variables), by a central

@@ -14,9 +14,10 @@
 static int check_broken;   /* broken statements in the running test */
 static int check_failed;   /* failed tests in this program */
 
-/* counts a broken statement and says which */
-#define BROKEN(...)                                                                        \
-    (check_broken++, printf("  %s:%d: ", __FILE__, __LINE__), printf(__VA_ARGS__))
+/* counts a broken statement and says which; a function that checks for its caller has the caller's line */
+#define BROKEN(...) BROKEN_AT(__FILE__, __LINE__, __VA_ARGS__)
+#define BROKEN_AT(file, line, ...)                                                         \
+    (check_broken++, printf("  %s:%d: ", file, line), printf(__VA_ARGS__))
 
 #define CHECK(statement)                                                                   \
     do {                                                                                   \

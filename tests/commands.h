@@ -137,8 +137,7 @@ static const Ran* run_command(int (*command)(int argc, char** argv), const char*
 
 static void check_words(int line, const char* text, const char* words, int wanted) {
     if ((strstr(text, words) != NULL) == wanted) return;
-    check_broken++;
-    printf("  %s:%d: \"%s\" %s in:\n%s\n", __FILE__, line, words, wanted ? "is not" : "should not be", text);
+    BROKEN_AT(__FILE__, line, "\"%s\" %s in:\n%s\n", words, wanted ? "is not" : "should not be", text);
 }
 #define SAYS(text, words)     check_words(__LINE__, text, words, 1)
 #define SAYS_NOT(text, words) check_words(__LINE__, text, words, 0)
@@ -148,15 +147,13 @@ static void check_refusal(int line, const Ran* ran, const char* words) {
     const char* newline = strchr(ran->err, '\n');
     int sentence = !strncmp(ran->err, "error: ", 7) && newline && !newline[1];
     if (ran->status == 2 && sentence && strstr(ran->err, words)) return;
-    check_broken++;
-    printf("  %s:%d: status %d, expected 2 and \"%s\": %s\n", __FILE__, line, ran->status, words, ran->err);
+    BROKEN_AT(__FILE__, line, "status %d, expected 2 and \"%s\": %s\n", ran->status, words, ran->err);
 }
 #define REFUSED(ran, words) check_refusal(__LINE__, ran, words)
 
 // status 0, or what was said
 static void check_works(int line, const Ran* ran) {
     if (ran->status == 0) return;
-    check_broken++;
-    printf("  %s:%d: status %d: %s\n", __FILE__, line, ran->status, ran->err);
+    BROKEN_AT(__FILE__, line, "status %d: %s\n", ran->status, ran->err);
 }
 #define WORKS(ran) check_works(__LINE__, ran)

@@ -111,8 +111,7 @@ static void check_ending(int line, void (*action)(const char*), const char* argu
                          const char* words) {
     Ending e = ending_of(action, argument);
     if (e.status == status && (status == 0 || (is_sentence(e.said) && strstr(e.said, words)))) return;
-    check_broken++;
-    printf("  %s:%d: \"%.300s\"\n", __FILE__, line, argument);
+    BROKEN_AT(__FILE__, line, "\"%.300s\"\n", argument);
     printf("    ended with status %d, expected %d and \"%s\"; it said: %s\n", e.status, status, words,
            *e.said ? e.said : "nothing\n");
 }
@@ -1365,8 +1364,7 @@ static void trains(int line, int press, const char* words) {
     Ending e = ending_of(run_training, words);
     press_at = 0;
     if (e.status == (press ? 130 : 0)) return;
-    check_broken++;
-    printf("  %s:%d: %s ended with status %d: %s", __FILE__, line, words, e.status, e.said);
+    BROKEN_AT(__FILE__, line, "%s ended with status %d: %s", words, e.status, e.said);
 }
 
 // What two equal runs have in common: metrics.csv without its two columns of times, "0,5.57,0.0015,1.76" ...;
@@ -1395,7 +1393,7 @@ static void same_run(int line, const char* a, const char* b) {
     static const char* const names[] = {MODEL, MOMENTS, CONFIG, STATE, "metrics.csv"};
     for (int i = 0; i < 5; i++) {
         Text m = comparable(a, names[i]), n = comparable(b, names[i]);
-        if (!same_text(&m, &n)) check_broken++, printf("  %s:%d: %s differs\n", __FILE__, line, names[i]);
+        if (!same_text(&m, &n)) BROKEN_AT(__FILE__, line, "%s differs\n", names[i]);
         text_free(&m), text_free(&n);
     }
 }

@@ -83,8 +83,7 @@ static void check_row(int line, const char* text, const char* format, ...) {
         take_line(row, &s);
         if (same_words(row, words, WITH_STARS)) return;
     }
-    check_broken++;
-    printf("  %s:%d: no line '%s' in:\n%s\n", __FILE__, line, words, text);
+    BROKEN_AT(__FILE__, line, "no line '%s' in:\n%s\n", words, text);
 }
 
 // What a call prints; the last four texts stay valid.
