@@ -17,6 +17,9 @@ RUN      =
 # For what includes rl.c and does not call all of it.
 UNUSED   = -Wno-unused-function -Wno-unused-const-variable
 
+# a flag, if the compiler has it
+takes = $(shell $(CC) $(1) -Werror -fsyntax-only -x c /dev/null 2>/dev/null && echo $(1))
+
 ifeq ($(DEBUG),1)
   FLAGS += -O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 else
@@ -27,7 +30,7 @@ ifneq ($(PORTABLE),1)
   FLAGS += $(NATIVE)
   # clang would cut the matmul's vectors of 512 bits in two, and work at half the speed
   ifneq ($(findstring clang,$(shell $(CC) --version)),)
-    FLAGS += $(shell $(CC) -mprefer-vector-width=512 -Werror -fsyntax-only -x c /dev/null 2>/dev/null && echo -mprefer-vector-width=512)
+    FLAGS += $(call takes,-mprefer-vector-width=512)
   endif
 endif
 ifeq ($(OMP),1)
@@ -135,8 +138,7 @@ build/bench: tests/bench/bench.c rl.c train_gpt.c build/flags
 # The tests and the report need no speed. (At -O1 alone gcc leaves the vectors' upper halves dirty, and exp() and
 # log() are thirty times slower.)
 ifneq ($(DEBUG),1)
-EXP := -fexpensive-optimizations
-QUICK := -O1 $(shell $(CC) $(EXP) -Werror -fsyntax-only -x c /dev/null 2>/dev/null && echo $(EXP))
+QUICK := -O1 $(call takes,-fexpensive-optimizations)
 endif
 
 build/all build/gradients: $(PARTS:%=tests/%.c)

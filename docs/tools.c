@@ -437,9 +437,7 @@ static Pairs make_pairs(Model* m, const char* path, const RlOptions* o, float no
     return p;
 }
 
-static void write_pairs(const char* path, const Pairs* p) {
-    char folder[PATH_SIZE];
-    const char* name = out_file(folder, path, 1);
+static void write_pairs(const char* folder, const char* name, const Pairs* p) {
     Text text = {0};
     pairs_to_json(&text, p);
     write_file(folder, name, &text);
@@ -455,9 +453,9 @@ static int command_pairs(int argc, char** argv) {
     if (!o.out) fail(2, "a file is missing: ./rl pairs --out out/pairs.jsonl");
     find_annotator(o.annotator);
     Model m = load_tagged_model(o.model);
-    out_file(folder, o.out, o.overwrite);
+    const char* name = out_file(folder, o.out, o.overwrite);
     Pairs p = make_pairs(&m, o.data, &o, o.noise, o.most_pairs, 0);
-    write_pairs(o.out, &p);
+    write_pairs(folder, name, &p);
     printf("wrote %s\n", o.out);
     pairs_free(&p), model_free(&m);
     return 0;
@@ -478,6 +476,7 @@ static void get_pairs(Pairs list[2], Model* policy, RlOptions* o, const PairComm
     static char path[2][PATH_SIZE];
     static const char* const names[2] = {"pairs.jsonl", "held_out.jsonl"};
     const char** file[2] = {&o->pairs, &o->eval_pairs};
+    char folder[PATH_SIZE];
     int given[2];
     for (int i = 0; i < 2; i++) {
         given[i] = *file[i] && **file[i];
@@ -491,7 +490,7 @@ static void get_pairs(Pairs list[2], Model* policy, RlOptions* o, const PairComm
         list[i] =
             make_pairs(policy, i ? o->eval_data : o->data, o, i ? 0.0f : o->noise, i ? 0 : o->most_pairs, i);
         join_path(path[i], o->out, names[i]);
-        write_pairs(path[i], &list[i]);
+        write_pairs(folder, out_file(folder, path[i], 1), &list[i]);
         printf("  wrote %s\n", path[i]);
         *file[i] = path[i];
     }
