@@ -1438,7 +1438,7 @@ static void lesson_4(int more) {
 
 enum { MAX_ANSWER = 1000,      // bytes; a longer answer is equal only to itself
        MAX_TOKENS = 2002,      // of a taken-apart answer: no byte becomes more than two
-       MAX_NESTING = 80,       // levels of the parser, two for each parenthesis
+       MAX_NESTING = 80,       // levels of the parser, one or two for each parenthesis
        MAX_ITEMS = 32,         // elements of a list or set
        MAX_NAMES = 20,         // variables; what has more of them is text
        EVALUATION_POINTS = 32 };
@@ -5585,13 +5585,13 @@ static Slice read_relations(Item* r, Slice s) {
     int n = split(side, s, N_LT, N_IN);
     r->parts = n > 3 ? 0 : n;
     int first = side[0].end->kind, second = n == 3 ? side[1].end->kind : 0;
-    int falls = first == N_GT || first == N_GE;
+    int falls = (first == N_GT || first == N_GE) && second <= N_GT;
     for (int i = 0; i < n; i++) part[i] = side[falls ? n - 1 - i : i];
     r->open = !falls ? first : N_LT + N_GT - (second ? second : first);  // > becomes <, and >= <=: all rise
     r->close = !falls || !second ? second : N_LT + N_GT - first;
     int at = n == 3 || !is_name(part[0]);  // the part that may be a name: x of x < 5, 5 > x, 3 < x < 5
     int value = n == 2 && (first == N_EQ || (first == N_IN && !at));
-    int interval = r->open >= N_LT && r->open <= N_LE && r->close <= N_LE;
+    int interval = r->open <= N_LE && r->close <= N_LE;
     r->relation = interval ? N_IN : n == 2 ? first : 0;
     if (!r->parts || !is_name(part[at]) || (!value && !interval)) return (Slice){0};
     r->name = part[at];
