@@ -4836,7 +4836,7 @@ static void lesson_12(int more) {
  *
  * Followed for x = \dfrac{10}{4}\text{ cm} and 2.5: A.2 makes x = \frac { 10 } { 4 } cm of it, A.4 takes off
  * the name x that the other side leaves out, A.3 divides 10 by 4 and lets cm count as 1, since the other side
- * has no unit, and A.1 finds that 5/2 is 5/2.
+ * has no unit, and A.1 finds 5/2 on both sides: equal.
  *
  * It is an ALLOW-LIST. The tables of A.2 hold every spelling, name and unit that is understood. Whatever else
  * an answer says is text: it equals the same text, and it is never evaluated. So a command that nobody
