@@ -131,7 +131,7 @@ static int longest_line(const char* text) {
 }
 
 // What was done in a process of its own: exit status (1000 + signal), stdout, stderr.
-typedef struct { int status; char out[8192], err[2048]; } Ran;
+typedef struct { int status; char out[8192], err[8192]; } Ran;
 typedef struct { pid_t id; FILE *out, *err; } Child;
 
 static Child begin_child(void) {     // as fork(): in the child the id is 0

@@ -1440,6 +1440,14 @@ static void replaced_only_by_a_save(void) {
     check_updates("old", -1);
 }
 
+static void begin_in(const char* path) { take_folder(path, 1, 0); }
+static void paths_that_are_too_long(void) {
+    char path[4071] = "";
+    for (int i = 0; i < 4070; i++) path[i] = "/a"[i % 2];
+    ENDS(begin_in, path + 20, 0, "");
+    ENDS(begin_in, path, 2, "is too long");      // not itself, but those of the files in it
+}
+
 int main(void) {
     static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
     for (int i = 0; i < 3; i++) signal(stops[i], SIG_DFL);   // nohup, a background shell ignore them
@@ -1457,7 +1465,7 @@ int main(void) {
             TEST(a_killed_save_is_never_mixed), TEST(options_that_are_right), TEST(options_that_are_wrong),
             TEST(a_resumed_run_is_the_same_run), TEST(runs_that_cannot_be_resumed), TEST(a_run_from_a_model),
             TEST(models_that_no_run_starts_from), TEST(lines_and_saves),
-            TEST(the_last_words_of_a_stopped_run), TEST(signals_from_outside),
+            TEST(the_last_words_of_a_stopped_run), TEST(paths_that_are_too_long), TEST(signals_from_outside),
             TEST(readers_and_writers), TEST(killed_and_resumed), TEST(replaced_only_by_a_save));
     remove_folder();
     return check_failed != 0;
