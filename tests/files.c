@@ -278,6 +278,7 @@ static void json_strings_and_numbers(void) {
         {" \t\r\n\"a\" ", "a"},
         {"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t"},
         {"\"\\u0041\\u00e9\\u20AC\"", "A\xC3\xA9\xE2\x82\xAC"}, // A, e acute, euro
+        {"\"\\u007f\\u0080\\u07ff\\u0800\\uffff\"", "\x7F\xC2\x80\xDF\xBF\xE0\xA0\x80\xEF\xBF\xBF"},
         // U+1F600: D83D is 0xD800 + 0x3D, DE00 is 0xDC00 + 0x200; 0x10000 + (0x3D << 10) + 0x200 = 0x1F600
         {"\"\\ud83d\\uDE00\"", "\xF0\x9F\x98\x80"},
         {"\"\\uD800\\uDC00\"", "\xF0\x90\x80\x80"},     // U+10000, the first pair
@@ -342,7 +343,7 @@ static void json_utf8_table(void) {
         {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
     };
     static const unsigned char edge[] = {0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xFF};
-    int wrong = 0, too_far = 0, back = 0;
+    int wrong = 0, too_far = 0;
     for (int i = 0; i < 256 * 256 * 36; i++) {
         int a = i / 36 / 256, b = i / 36 % 256, c = edge[i % 6], d = edge[i / 6 % 6], length = 0;
         char text[4] = {(char)a, (char)b, (char)c, (char)d};
@@ -355,14 +356,6 @@ static void json_utf8_table(void) {
     }
     CHECK(wrong == 0);
     CHECK(too_far == 0);
-    for (unsigned code = 1; code < 0x110000; code += code < 0x3000 ? 1 : 61) {   // all that is written
-        Text t = {0};
-        if (code >= 0xD800 && code < 0xE000) continue;
-        utf8_append(&t, code);
-        back += utf8_length(t.data, t.data + t.length) != (int)t.length;
-        text_free(&t);
-    }
-    CHECK(back == 0);
 }
 
 static void json_values(void) {
@@ -556,8 +549,8 @@ static void a_save_removes_what_it_does_not_have(void) {
     for (int valued = 0; valued < 2; valued++) {   // the second save: with and without a value model
         make_valued(3, 12, 1);
         make_valued(9, 12, valued);
-        CHECK(shell("ls reused/value.safetensors > /dev/null 2>&1") == valued);
-        CHECK(shell("ls reused/value_optimizer.safetensors > /dev/null 2>&1") == valued);
+        CHECK(file_exists("reused/value.safetensors") == valued);
+        CHECK(file_exists("reused/value_optimizer.safetensors") == valued);
     }
     // Whoever is killed before the removal leaves a value model of another update behind: it is refused.
     make_valued(3, 11, 1);
@@ -566,23 +559,6 @@ static void a_save_removes_what_it_does_not_have(void) {
     make_valued(3, 12, 1);
     CHECK(shell("cp reused/model.safetensors reused/value.safetensors"));
     ENDS(load_value_of, path, 2, "value.safetensors: the tensor score.weight is missing");
-}
-
-// Who needs a text or a token takes no reward model, and no model with other tokens.
-static void load_fitting(const char* path) { load_fitting_model(path); }
-static void models_that_do_not_fit(void) {
-    static const struct { int vocab_size, scalar, status; const char* words; } row[] = {
-        {VOCAB_SIZE, 0, 0, ""},
-        {VOCAB_SIZE, 1, 2, "holds a reward model: it gives scores and cannot write"},
-        {3, 0, 2, "has a vocabulary of 3 tokens; this tokenizer has 265"},
-    };
-    for (int i = 0; i < 3; i++) {
-        Config c = smallest;
-        c.vocab_size = row[i].vocab_size;
-        c.scalar = row[i].scalar;
-        make_checkpoint("fits", &c, 3, 1);
-        ENDS(load_fitting, "fits", row[i].status, row[i].words);
-    }
 }
 
 // Files of other programs: BF16, another order, a lm_head that repeats a tied embedding, rope_parameters.
@@ -644,30 +620,26 @@ static void other_words(void) {
 // GPT-2's byte alphabet, in which tokenizer.json writes the 256 bytes: ! to ~ and most of Latin-1 are
 // themselves, the other 68 are U+0100 and up. Known from GPT-2's own file: space is U+0120, newline U+010A.
 static void tokenizer_file(void) {
-    static const struct { int byte, code; } known[] = {{0, 0x100}, {'\n', 0x10A}, {' ', 0x120}, {0x7F, 0x121},
-                                                       {0xAD, 0x143}};
+    Text vocab = {0}, added = {0};
+    for (int byte = 0, shifted = 0x100; byte < 256; byte++) {
+        int itself = (byte > ' ' && byte < 0x7F) || (byte > 0xA0 && byte != 0xAD);
+        Text key = {0};
+        CHECK((byte != ' ' || shifted == 0x120) && (byte != '\n' || shifted == 0x10A));
+        utf8_append(&key, (unsigned)(itself ? byte : shifted++));
+        text_printf(&vocab, byte ? ",\n      " : "{\n      ");
+        json_append_string(&vocab, key.data);
+        text_printf(&vocab, ": %d", byte);
+        text_free(&key);
+    }
+    for (int i = 0; i < 9; i++)              // 256 + 9 = 265
+        text_printf(&added, "%s\n    {\"id\": %d, \"content\": \"%s\", \"single_word\": false, \"lstrip\": "
+                            "false, \"rstrip\": false, \"normalized\": false, \"special\": true}",
+                    i ? "," : "[", 256 + i, special_names[i]);
+    text_printf(&vocab, "\n    }");
+    text_printf(&added, "\n  ]");
     make_checkpoint("tokenizer", &smallest, 3, 1);
-    Json* j = json_read_stream(fopen("tokenizer/tokenizer.json", "rb"), "tokenizer.json");
-    const Json *model = json_get(j, "model"), *added = json_get(j, "added_tokens");
-    int seen[400] = {0}, code_of[256], count = 0, wrong = 0, shifted = 0;
-    for (const Json* v = json_get(model, "vocab")->child; v; v = v->next, count++) {
-        const unsigned char* s = (const unsigned char*)v->key;
-        int code = s[0] < 0x80 ? s[0] : (s[0] & 0x1F) << 6 | (s[1] & 0x3F), byte = (int)v->number;
-        wrong += (int)strlen(v->key) != (code < 0x80 ? 1 : 2) || code >= 400 || seen[code]++ || byte != count;
-        wrong += code < 256 ? code != byte : code != 256 + shifted++;
-        code_of[count % 256] = code;
-    }
-    CHECK(count == 256 && wrong == 0 && shifted == 68);
-    for (int i = 0; i < COUNT(known); i++) CHECK(code_of[known[i].byte] == known[i].code);
-    count = 0;
-    for (const Json* a = added->child; a; a = a->next, count++) {
-        CHECK(json_get(a, "id")->number == 256 + count);
-        CHECK_TEXT(json_get(a, "content")->string, special_names[count]);
-        CHECK(json_get(a, "special")->type == JSON_TRUE && json_get(a, "normalized")->type == JSON_FALSE);
-    }
-    CHECK(count == 9);   // 256 + 9 = 265
-    CHECK(json_get(model, "merges")->type == JSON_ARRAY && !json_get(model, "merges")->child);
-    json_free(j);
+    CHECK(holds("tokenizer/tokenizer.json", vocab.data) && holds("tokenizer/tokenizer.json", added.data));
+    text_free(&vocab), text_free(&added);
 }
 
 // ---- checkpoints: what is damaged
@@ -748,7 +720,6 @@ static const struct { const char *file, *from, *words, *to[12]; } damages[] = {
     {MODEL, "\"model.norm.weight\"", "the tensor model.norm.weight is missing", {"\"model.nrom.weight\""}},
     {MODEL, "\"model.norm.weight\"", "1 tensors overlap",
      {"\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"model.norm.weight\""}},
-    {MODEL, "{\"__metadata__\"", "model.safetensors, line 1, column ", {"[{\"__metadata__\""}},
     {MOMENTS, "\"step\":\"5\"", "not a number of up to 15 digits",
      {"\"step\":\"-1\"", "\"step\":\"5.0\"", "\"step\":\"\"", "\"step\":\"123456789012345678901\"",
       "\"step\":\"1e3\"", "\"step\":\"0x5\"", "\"step\":\" 5\"", "\"step\":\"5 \""}},
@@ -765,9 +736,7 @@ static const struct { const char *file, *from, *words, *to[12]; } damages[] = {
       "n_size\": 4294967298"}},     // 2^32 + 2
     {CONFIG, WIDTH ",", "the field \"hidden_size\" is missing", {""}},
     {CONFIG, "\"vocab_size\": 3", "vocab_size must be from 1 to 1048576, not 0", {"\"vocab_size\": 0"}},
-    {CONFIG, "\"vocab_size\": 3", "too small for the model", {"\"vocab_size\": 1048576"}},
     {CONFIG, "_layers\": 1", "_hidden_layers must be from 1 to 256, not 0", {"_layers\": 0"}},
-    {CONFIG, "_layers\": 1", "too small for the model", {"_layers\": 256"}},
     {CONFIG, "attention_heads\": 1", "_attention_heads must be from 1 to 256", {"attention_heads\": 0"}},
     {CONFIG, "value_heads\": 1", "must be a multiple", {"value_heads\": 2"}},
     {CONFIG, "value_heads\": 1", "heads must be from 1 to 256, not 0", {"value_heads\": 0"}},
@@ -775,9 +744,7 @@ static const struct { const char *file, *from, *words, *to[12]; } damages[] = {
     {CONFIG, "dings\": 4", "embeddings must be from 1 to 65536", {"dings\": 0", "dings\": 99999999"}},
     {CONFIG, "_theta\": 10000", "rope_theta must be above 1", {"_theta\": 0", "_theta\": 1e999"}},
     {CONFIG, "\"rope_theta\": 10000", "\"rope_theta\" is not a number", {"\"rope_theta\": \"10000\""}},
-    {CONFIG, "\"rms_norm_eps\": ", "rms_norm_eps must be above 0", {"\"rms_norm_eps\": -"}},
-    {CONFIG, "\"rms_norm_eps\": ", "rms_norm_eps must be above 0", {"\"rms_norm_eps\": 0, \"x\": "}},
-    {CONFIG, "\"rms_norm_eps\": ", "\"rms_norm_eps\" is not a number", {"\"rms_norm_eps\": [], \"x\": "}},
+    {CONFIG, "_norm_eps\": ", "rms_norm_eps must be above 0", {"_norm_eps\": -", "_norm_eps\": 0, \"x\": "}},
     {CONFIG, "embeddings\": true", "lm_head.weight is missing", {"embeddings\": false"}},
     // what another model would compute
     {CONFIG, SCALING, "\"rope_scaling\" is another one; only", {"\"rope_scaling\": {\"type\": \"yarn\"}"}},
@@ -1225,8 +1192,8 @@ static void models_that_no_run_starts_from(void) {
     static const struct { const char *options, *words; } bad[] = {
         {"--model=nowhere", "there is no checkpoint directory '"},
         {"--model=", "there is no checkpoint directory ''"},   // an empty variable of the shell, perhaps
-        {"--model=few", "has a vocabulary of 3 tokens"},
-        {"--model=scores", "holds a reward model"},
+        {"--model=few", "has a vocabulary of 3 tokens; this tokenizer has 265"},
+        {"--model=scores", "holds a reward model: it gives scores and cannot write"},
         {"--model=start|--width=16", "--width is 8 for the model in "},
         {"--model=start|--width=96", "--width is 8 for the model in "},   // the usual 96, but it was given
         {"--model=start|--width=8|--tied=0", "--tied is 1 for the model in "},
@@ -1459,7 +1426,7 @@ int main(void) {
             TEST(json_strings_and_numbers), TEST(json_verdicts), TEST(json_utf8_table), TEST(json_values),
             TEST(lines_that_can_be_read), TEST(lines_that_cannot), TEST(safetensors_by_hand),
             TEST(what_is_saved_is_loaded), TEST(reward_model_files),
-            TEST(a_save_removes_what_it_does_not_have), TEST(models_that_do_not_fit), TEST(files_of_others),
+            TEST(a_save_removes_what_it_does_not_have), TEST(files_of_others),
             TEST(tokenizer_file), TEST(other_words), TEST(cut_or_changed_anywhere), TEST(damaged_files),
             TEST(missing_and_mixed_files), TEST(a_failed_save_changes_nothing),
             TEST(a_killed_save_is_never_mixed), TEST(options_that_are_right), TEST(options_that_are_wrong),
