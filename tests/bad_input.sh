@@ -48,10 +48,13 @@ ends() {  # ends NAME STATUS WORDS COMMAND...: sets problem, empty if all is wel
     fi
 }
 
-works() {  # works NAME PROGRAM [ARGUMENTS...]: the good cases that the bad ones are made from
+works() {  # works NAME PROGRAM [ARGUMENTS...]: a good case; no line of it has more than 80 columns
     name=$1
     shift
     "$@" > "$log/stdout" 2> "$log/stderr" && problem='' || problem=$(cat "$log/stderr")
+    while IFS= read -r printed; do
+        [ ${#printed} -le 80 ] || problem="$problem a line of ${#printed} columns: $printed"
+    done < "$log/stdout"
     report
 }
 
@@ -181,17 +184,10 @@ CASES
     rm -f pipe
 fi
 
-narrow() {  # narrow NAME COMMAND...: a good case that prints no line of more than 80 columns
-    works "$@"
-    while IFS= read -r printed; do
-        [ ${#printed} -le 80 ] || fail "$1: a line of ${#printed} columns: $printed"
-    done < "$log/stdout"
-}
-narrow 'rl algos fits a terminal' "$rl" algos
 for command in train pairs reward-model dpo best-of-n eval compare plot experiment sample; do
-    narrow "rl $command --help fits a terminal" "$rl" $command --help
+    works "rl $command --help" "$rl" $command --help
 done
-narrow 'rl train fits a terminal' train --algo=reinforce --num-samples=2 --max-new-tokens=2 --threads=1 \
+works 'numbers of four digits' train --algo=reinforce --num-samples=2 --max-new-tokens=2 --threads=1 \
     --num-steps=1000 --lr=0 --examples-per-step=16 --save-every=0 --out=narrow --log-every=1000
 
 fi

@@ -352,30 +352,26 @@ static void command_sample_explains(void) {
 // Centered advantages: adv is the reward minus the mean of the column; after - before is the change.
 static void command_trace_columns(void) {
     const Ran* r = RL("trace", "7+7?", tag, "--answer=14", "--num-samples=6", "--max-new-tokens=12");
-    double reward[6], adv[6], length, sampled, before, after, change, loss = 0.0;
-    double mean = 0.0, weighted = 0.0, tokens = 0.0;
-    char ending[80];
+    double x[6][8], loss = 0.0, lr = 0.0, mean = 0.0, weighted = 0.0, tokens = 0.0;
     ROW(r->out, "k reward adv tokens sampled before after change answer ends");
     const char* row = strstr(r->out, "change  answer ends\n");
     for (int k = 0; k < 6 && row; k++) {
-        int number = -1;
+        double* y = x[k];
         row = strchr(row, '\n') + 1;
-        CHECK(sscanf(row + 1, "%d %lf %lf %lf %lf %lf %lf %lf %79s", &number, &reward[k], &adv[k], &length,
-                     &sampled, &before, &after, &change, ending) == 9);
-        CHECK(number == k);
-        mean += reward[k] / 6.0;
-        weighted -= adv[k] * before;
-        tokens += sampled;
-        CHECK((reward[k] == 0.0 || reward[k] == 1.0) && length == sampled && length > 1.0);
-        CHECK_NEAR(change, after - before, 2e-3);
-        CHECK(before < 0.0 && after < 0.0);
+        CHECK(sscanf(row + 1, "%lf %lf %lf %lf %lf %lf %lf %lf", y, y + 1, y + 2, y + 3, y + 4, y + 5, y + 6,
+                     y + 7) == 8);
+        CHECK(y[0] == k && y[3] == y[4] && y[3] > 1.0 && y[5] < 0.0);
+        CHECK_NEAR(y[7], y[6] - y[5], 2e-3);
+        mean += y[1] / 6.0;
+        weighted -= y[2] * y[5];
+        tokens += y[4];
     }
     CHECK(row && mean > 0.0 && mean < 1.0);
     CHECK(sscanf(strstr(r->out, "One update"), "One update: loss %lf, gradient norm %*f, learning rate %lf",
-                 &loss, &change) == 2);
-    CHECK_NEAR(change, rl_defaults().lr * rl_defaults().init_lr_frac, 1e-6);
+                 &loss, &lr) == 2);
+    CHECK_NEAR(lr, rl_defaults().lr * rl_defaults().init_lr_frac, 1e-6);
     CHECK_NEAR(loss, weighted / tokens, 1e-3);                            // every token counts the same
-    for (int k = 0; k < 6; k++) CHECK_NEAR(adv[k], reward[k] - mean, 1e-4);
+    for (int k = 0; k < 6; k++) CHECK_NEAR(x[k][2], x[k][1] - mean, 1e-4);
 }
 
 static void command_experiments(void) {
