@@ -92,7 +92,7 @@ CASES
 1|cannot make the directory|sft --out=/proc/out
 CASES
 
-works 'a good run' sft
+sft > "$log/stdout" 2>&1 || fail 'a good run'
 cp -R out kept
 
 # a reader that goes away, a disk without room: a sentence

@@ -37,15 +37,19 @@ static void open_folder(void) {
     if (!mkdtemp(folder)) fail(1, "cannot make a directory for the test's files");
 }
 
-// A command of the shell, run in the test's folder. 1 = it ended with status 0.
-static int shell(const char* command) {
-    char line[PATH_SIZE + 300];
-    snprintf(line, sizeof line, "cd '%s' && %s", folder, command);
+// A command of the shell, written as for printf() and run in the test's folder. 1 = it ended with status 0.
+static int shell(const char* format, ...) {
+    char line[PATH_SIZE];
+    va_list values;
+    int n = snprintf(line, sizeof line, "cd '%s' && ", folder);
+    va_start(values, format);
+    vsnprintf(line + n, sizeof line - (size_t)n, format, values);
+    va_end(values);
     fflush(NULL);
     return system(line) == 0;
 }
 
-static void remove_folder(void) { CHECK(shell("cd / && rm -rf \"$OLDPWD\"")); }
+static void remove_folder(void) { CHECK(shell("rm -rf '%s'", folder)); }
 
 // folder/name; the last few stay valid
 static const char* in_folder(const char* name) {

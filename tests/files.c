@@ -82,23 +82,11 @@ static int holds(const char* path, const char* words) {
     return found;
 }
 
-// A folder's visible files, kept beside it. Are they as they were? (A difference is printed.)
-static void keep(const char* name) {
-    char line[200];
-    snprintf(line, sizeof line, "rm -rf %s.kept && cp -R %s %s.kept", name, name, name);
-    CHECK(shell(line));
-}
-static int is_still(const char* name) {
-    char line[200];
-    snprintf(line, sizeof line, "diff -r -x '.*' %s.kept %s", name, name);
-    return shell(line);
-}
-
-// Is anything left of a save that was not finished?
+// A folder's visible files are kept beside it; are they as they were? Is a part of a save left?
+static void keep(const char* name) { CHECK(shell("rm -rf %s.kept && cp -R %s %s.kept", name, name, name)); }
+static int is_still(const char* name) { return shell("diff -r -x '.*' %s.kept %s", name, name); }
 static int holds_parts(const char* name) {
-    char line[200];
-    snprintf(line, sizeof line, "ls -A %s | grep -q -e '\\.tmp' -e '^\\.sav'", name);
-    return shell(line);
+    return shell("ls -A %s | grep -q -e '\\.tmp' -e '^\\.sav'", name);
 }
 
 #define MODEL "model.safetensors"
@@ -178,6 +166,7 @@ static void spoiled(const char* name, const char* from, const char* to, void (*a
 
 static void any_bytes_come_back(void) {
     char bytes[512];
+    int ids[] = {BOS, 'a', OUTPUT_END, 'b'};
     Tokens t = {0};
     Text back = {0};
     for (int i = 0; i < 512; i++) bytes[i] = (char)(i < 256 ? i : 511 - i);   // every byte, 0 included, twice
@@ -186,18 +175,14 @@ static void any_bytes_come_back(void) {
     for (int i = 0; i < 512; i++) CHECK(t.ids[i] == (i < 256 ? i : 511 - i) && t.mask[i] == 1);
     decode_tokens(&back, t.ids, t.length, 1);
     CHECK(back.length == 512 && !memcmp(back.data, bytes, 512));
+    back.length = 0;
+    decode_tokens(&back, ids, 4, 1);         // with the names of special tokens, and without
+    decode_tokens(&back, ids, 4, 0);
+    CHECK_TEXT(back.data, "<|bos|>a<|output_end|>bab");
+    CHECK(VOCAB_SIZE == 265 && BOS == 256 && ASSISTANT_END == 260 && OUTPUT_END == 264);
     tokens_free(&t), text_free(&back);
 }
 
-static void names_of_special_tokens(void) {
-    Text back = {0};
-    int ids[] = {BOS, 'a', OUTPUT_END, 'b'};
-    decode_tokens(&back, ids, 4, 1);
-    decode_tokens(&back, ids, 4, 0);
-    CHECK_TEXT(back.data, "<|bos|>a<|output_end|>bab");
-    text_free(&back);
-    CHECK(VOCAB_SIZE == 265 && BOS == 256 && ASSISTANT_END == 260 && OUTPUT_END == 264);
-}
 // A conversation with a letter for each special token: ^ begins it, < > are around the question, | is before
 // the answer, [ ] around a call, { } around its output, . at the end. Mask 0 is up to | and in { } only.
 static const char* shown(const char* question, const char* answer) {
@@ -815,15 +800,11 @@ static void missing_and_mixed_files(void) {
     make_checkpoint("later", &smallest, 9, 6);
     make_checkpoint("broken", &smallest, 3, 5);
     for (int i = 0; i < 6; i++) {
-        char from[PATH_SIZE], to[PATH_SIZE];
-        join_path(from, "later", names[i]);
-        join_path(to, "broken", names[i]);
-        Text was = read_file(to), later = read_file(from);
-        remove(to);
+        CHECK(shell("mv broken/%s aside", names[i]));
         ENDS(load_all, "broken", 2, names[i]);
-        put_back(to, &later);
+        CHECK(shell("cp later/%s broken", names[i]));
         ENDS(load_all, "broken", i ? 2 : 0, i ? "update 6" : "");   // the sizes are the same
-        put_back(to, &was);
+        CHECK(shell("mv aside broken/%s", names[i]));
     }
     ENDS(load_all, "nowhere", 2, "nowhere");
     with_value = 0;
@@ -860,9 +841,7 @@ static void a_failed_save_changes_nothing(void) {
     size_limit = 0;
     // a full disk, at each of the files in turn: /dev/full answers "no space left on device"
     for (int i = 0; i < 9 && file_exists("/dev/full"); i++) {
-        char line[200];
-        snprintf(line, sizeof line, "mkdir -p kept/.saving && ln -s /dev/full kept/.saving/%s", names[i]);
-        CHECK(shell(line));
+        CHECK(shell("mkdir -p kept/.saving && ln -s /dev/full kept/.saving/%s", names[i]));
         ENDS(save_later, "kept", 1, "No space left on device");
         CHECK(is_still("kept"));
     }
@@ -1034,16 +1013,11 @@ static void run_training(const char* words) {
 #define STOPS(press, words) (press_at = press, ENDS(run_training, words, press ? 130 : 0, ""), press_at = 0)
 
 // Two runs are equal but for the times in metrics.csv, and for how often was saved and printed.
-#define SAME_RUN(a, b) CHECK(is_same_run(a, b))
-static int is_same_run(const char* a, const char* b) {
-    char line[1000];
-    snprintf(line, sizeof line,
-             "for r in %s %s; do rm -rf $r.same && cp -R $r $r.same && "
-             "cut -d, -f1-4 $r/metrics.csv > $r.same/metrics.csv && "
-             "grep -v -e '\"save-every' -e '\"log-every' $r/" STATE " > $r.same/" STATE "; done; "
-             "diff -r -x '.*' %s.same %s.same", a, b, a, b);
-    return shell(line);
-}
+#define SAME_RUN(a, b) \
+    CHECK(shell("for r in " a " " b "; do rm -rf $r.same && cp -R $r $r.same && " \
+                "cut -d, -f1-4 $r/metrics.csv > $r.same/metrics.csv && " \
+                "grep -v -e '\"save-every' -e '\"log-every' $r/" STATE " > $r.same/" STATE "; done; " \
+                "diff -r -x '.*' " a ".same " b ".same"))
 
 // rows of metrics.csv, and the number of updates in trainer_state.json
 static void check_updates(const char* path, long updates) {
@@ -1405,7 +1379,7 @@ int main(void) {
     open_folder();
     if (chdir(folder)) abort();
     set_threads(1);   // a process with a team of threads cannot fork one that wants its own
-    RUN_ALL(TEST(any_bytes_come_back), TEST(names_of_special_tokens), TEST(conversations),
+    RUN_ALL(TEST(any_bytes_come_back), TEST(conversations),
             TEST(json_strings_and_numbers), TEST(json_verdicts), TEST(json_utf8_table), TEST(json_values),
             TEST(lines_that_can_be_read), TEST(lines_that_cannot), TEST(safetensors_by_hand),
             TEST(what_is_saved_is_loaded), TEST(reward_model_files),
