@@ -140,22 +140,26 @@ cases << 'CASES'
 2|lesson|"$rl" lesson 13
 2|'now' is not expected|"$rl" algos now
 2|question is missing|"$rl" sample --model-tag=./out
+2|question is missing|"$rl" sample --explain --answer=3
 2|docs/lessons.zh.txt, which is not here|"$rl" lesson 3 --zh
 2|nowhere|"$rl" sample 'How many?' --model-tag=nowhere
 2|line 1: neither a field "response" nor|"$rl" grade good.jsonl
 2|is not the name of a file|ask --out=.
 2|is not the name of a file|ask --out=out/
 2|good.jsonl is there already; --overwrite replaces it|ask --out=good.jsonl
+2|good.jsonl is there already; --overwrite replaces it|pairs --out=good.jsonl
 2|is too long|ask --out="$(printf '%0250d' 0)"
 1|file is not a directory|ask --out=file/table.csv
 2|nowhere|ask --compare=nowhere
 2|model.safetensors|ask --compare=./bad
+2|no --reward 'praise'|pairs --reward=praise
 2|nowhere|pairs --model-tag=nowhere
 2|bad holds a run|train --out=bad
 2|of kind "sft"|"$rl" train --resume=out
 1|cannot make the directory|train --eval-every=1 --eval-data=good.jsonl --allow-overlap --out=file/out
 2|a run keeps its method|train --resume=out --algo=grpo
 2|--clip-high must be from 0|train --algo=grpo --clip-high=-0.1
+2|--gamma must be from 0 to 1|train --algo=ppo --gamma=1.1
 2|lets no ratio but 1 count|train --ratio=token --epochs-per-batch=2
 2|nowhere|train --reward=gsm8k+model:nowhere
 2|over the model in ./out, which it reads|train --out=out --overwrite
@@ -164,16 +168,20 @@ cases << 'CASES'
 2|half.jsonl, line 1|dpo --data=pairs.jsonl --eval-data=half.jsonl
 2|cannot open nowhere|dpo --eval-data=nowhere
 2|no model out/nowhere|dpo --reference=nowhere
+1|cannot make the directory|dpo --out=file/out
 2|try another --out|dpo --data=pairs.jsonl --out=out --overwrite
 2|try another --out|dpo --data=pairs.jsonl --reference=./bad --out=bad --overwrite
 2|--noise means nothing here|dpo --data=pairs.jsonl --noise=0.1
+2|--num-samples means nothing here|dpo --data=pairs.jsonl --num-samples=2
 2|cannot open nowhere|judge --data=nowhere
 2|try another --out|judge --data=pairs.jsonl --out=out --overwrite
 2|--eval-questions means nothing here|judge --eval-data=pairs.jsonl --eval-questions=good.jsonl
 2|over the model in ./out, which it reads|best --out=out --overwrite
 2|bad holds a run|best --out=bad
 2|not a reward model|best --reward=model:out
+2|nowhere|best --reward=model:nowhere
 2|no model out/nowhere|best --from=nowhere
+1|cannot make the directory|best --out=file/out
 CASES
 if mkfifo pipe 2> "$log/stderr"; then
     cases << 'CASES'
