@@ -1,11 +1,10 @@
 #!/bin/sh
 # bad_input.sh [./train_gpt [./rl]] - bad input from the command line
 #
-# Each case runs a program and checks: the exit status (2: the user can mend it, 1: anything else); that
-# stderr is one line, which begins with "error: " and names what is wrong; that no file has come or gone,
-# also none that was written half. At the end the old checkpoint must be as it was. A program that was not
-# built is left out. The shell's own commands do the checking: starting programs would take most of the time.
-# What files, options and numbers look like, which run may be resumed: tests/files.c; pairs: tests/chapter_12.c.
+# Each case runs a program and checks the exit status (2: the user can mend it, 1: anything else), that stderr
+# is one line which begins with "error: " and names what is wrong, and that no file has come or gone. At the
+# end the old checkpoint must be as it was. A program that was not built is left out. What files, options and
+# numbers look like, which run may be resumed: tests/files.c; pairs: tests/chapter_12.c; exams: tests/grade.c.
 # shellcheck disable=SC2034,SC2086,SC2120,SC2317  # cases use and call what else nobody does
 
 train_gpt=${1:-./train_gpt}

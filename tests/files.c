@@ -1370,6 +1370,9 @@ static void paths_that_are_too_long(void) {
     for (int i = 0; i < 4070; i++) path[i] = "/a"[i % 2];
     ENDS(begin_in, path + 20, 0, "");
     ENDS(begin_in, path, 2, "is too long");      // not itself, but those of the files in it
+    memset(path, 'a', 256);
+    path[256] = 0;
+    ENDS(begin_in, path, 2, "is too long");      // a name has at most 255 letters
 }
 
 int main(void) {

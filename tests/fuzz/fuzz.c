@@ -1,10 +1,8 @@
 /* fuzz.c - random bytes for everything that reads text of strangers: `make fuzz`
  *
- * The environment variable FUZZ names the target. libFuzzer makes inputs, watches which lines of the code
- * they reach, and goes on from those that reached new ones. The sanitizers see every byte read or written
- * out of place and every undefined operation; -timeout sees what hangs. Beyond that each target demands what
- * the function's comment promises: output that fits and ends, verdicts that do not depend on the order, text
- * that comes back as it was; and that no memory is left.
+ * The environment variable FUZZ names the target. libFuzzer makes inputs and goes on from those that reached
+ * new lines; the sanitizers see what is read or written out of place, -timeout what hangs. Beyond that each
+ * target demands what the function's comment promises, and that no memory is left.
  */
 #define _XOPEN_SOURCE 700
 #define _DARWIN_C_SOURCE
