@@ -143,6 +143,7 @@ cases << 'CASES'
 2|docs/lessons.zh.txt, which is not here|"$rl" lesson 3 --zh
 2|nowhere|"$rl" sample 'How many?' --model-tag=nowhere
 2|line 1: neither a field "response" nor|"$rl" grade good.jsonl
+2|two files are needed|"$rl" overlap good.jsonl
 2|is not the name of a file|ask --out=.
 2|is not the name of a file|ask --out=out/
 2|good.jsonl is there already; --overwrite replaces it|ask --out=good.jsonl
