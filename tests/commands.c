@@ -145,8 +145,9 @@ static void check_pair_columns(const PairCommand* c, const char* beta) {
         CHECK_NEAR(x[0], log1p(exp(-x[1])), 1e-6);
         CHECK_NEAR(x[1], scale * ((x[3] - begun[0]) - (x[4] - begun[1])), 1e-5);
         CHECK(x[1] != 0.0 && x[2] == (x[1] > 0.0) && x[3] != x[4]);
-        for (int i = 0; i < 7; i++) CHECK(x[5] > 0.0 && (x[5] != x[i]) == (i != 5));
-        CHECK_NEAR(cell("one/metrics.csv", "lr", step), 0.01 * lr_schedule(step, 3, 0, 0.0), 1e-7);
+        double lr = cell("one/metrics.csv", "lr", step);
+        for (int i = 0; i < 7; i++) CHECK(x[5] > 0.0 && x[5] != lr && (x[5] != x[i]) == (i != 5));
+        CHECK_NEAR(lr, 0.01 * lr_schedule(step, 3, 0, 0.0), 1e-7);
         ROW(r->out, "%d %.4f %.3f %.3f %.2f %.2f %.3f %.2f", step + 1, x[0], x[1], x[2], x[3], x[4], x[5],
             x[6]);
     }
