@@ -58,8 +58,11 @@ static double slope(double (*f)(void), double* at, double* along) {
 #endif
 #define float double
 #endif
+#ifndef SOURCE                       // tests/files.c asks for train_gpt.c alone
 #define TOOLS_NO_MAIN
-#include "../docs/tools.c"
+#define SOURCE "../docs/tools.c"
+#endif
+#include SOURCE
 
 // Tensors element by element, row by row.
 static int elements(const Tensor* t) { return t->rows * max_int(t->cols, 1); }
@@ -97,6 +100,9 @@ static Model copy_of_model(const Model* m) {
 
 static float* floats(size_t n) { return allocate(n, sizeof(float)); }
 static int same_bits(const float* a, const float* b, size_t n) { return !memcmp(a, b, n * sizeof(float)); }
+static int same_weights(const Weights* a, const Weights* b) {
+    return a->count == b->count && !memcmp(a->memory, b->memory, a->count * sizeof(float));
+}
 
 // What the model's head gives for each scored token, a log-probability or a scalar, and the way back from it.
 static const float* head_forward(Model* m, const Batch* b) {

@@ -1,6 +1,6 @@
 // commands.c - every command of ./rl once, as a student runs it: exit status 0, at most 80 columns, each
-// printed column with its own value, and the files. ./rl grade is in grade.c, ./rl plot, --help
-// and the recipes in recipes.sh and docs.sh, the lessons in golden.c.
+// printed column with its own value, and the files. ./rl grade and ./rl overlap are in grade.c, ./rl plot,
+// --help and the recipes in recipes.sh and docs.sh, the lessons in golden.c.
 
 static int rl(int argc, char** argv) {            // ./rl WORDS
     char* all[40] = {(char*)"./rl"};
@@ -13,11 +13,10 @@ static int rl(int argc, char** argv) {            // ./rl WORDS
 #define RL(...) success(run_command(rl, (const char*[]){__VA_ARGS__, NULL}))
 static const Ran* success(const Ran* r) {
     if (r->status) BROKEN("status %d: %s\n", r->status, r->err);
-    for (const char* s = r->out; *s; s += strcspn(s, "\n"), s += *s == '\n') {
-        char text[200];
-        snprintf(text, sizeof text, "%.*s", (int)strcspn(s, "\n"), s);
-        if (strlen(text) > 80 && !strstr(text, folder)) BROKEN("more than 80 columns: %s\n", text);
-    }
+    static char text[sizeof r->out];
+    strcpy(text, r->out);
+    for (char* line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        if (strlen(line) > 80 && !strstr(line, folder)) BROKEN("more than 80 columns: %s\n", line);
     return r;
 }
 
@@ -59,12 +58,11 @@ static Evaluation evaluated(const char* path) { return evaluated_on(data_path, N
 enum { TRAIN_COLUMNS = 17 };
 static void check_train_columns(int* told, const char* reward) {
     static World w;
-    const char* const out = option("out", "run");
-    const Ran* r =
-        RL("train", tag, data, out, "--algo=grpo", reward, "--epochs-per-batch=2", "--num-samples=4",
-           "--examples-per-step=4", "--max-new-tokens=12", "--num-steps=2", "--lr=0.03", "--init-lr-frac=1",
-           "--log-every=1", "--eval-every=2", option("eval-data", "questions.jsonl"), "--eval-examples=5",
-           "--eval-samples=2", "--allow-overlap", "--overwrite", "--threads=1");
+    const Ran* r = RL("train", tag, data, option("out", "run"), option("eval-data", "questions.jsonl"),
+                      reward, "--algo=grpo", "--epochs-per-batch=2", "--num-samples=4", "--lr=0.03",
+                      "--examples-per-step=4", "--max-new-tokens=12", "--num-steps=2", "--init-lr-frac=1",
+                      "--log-every=1", "--eval-every=2", "--eval-examples=5", "--eval-samples=2",
+                      "--allow-overlap", "--overwrite", "--threads=1");
     START(&w, "--algo=grpo", reward, "--epochs-per-batch=2", "--lr=0.03");
     Metrics s = {0};
     for (long step = 0; step < 2; step++) {
@@ -84,14 +82,13 @@ static void check_train_columns(int* told, const char* reward) {
     for (int i = 1; i < TRAIN_COLUMNS; i++) told[i] |= expected[i].value != expected[i - 1].value;
     check_cells("run/metrics.csv", 1, 1e-8, expected);
     double seconds = cell("run/metrics.csv", "seconds", 1);
-    CHECK_NEAR(cell("run/metrics.csv", "tokens_per_second", 1) * seconds, s.length * QUESTIONS * SAMPLES,
-               1e-6);
+    double speed = cell("run/metrics.csv", "tokens_per_second", 1);
+    CHECK_NEAR(speed * seconds, s.length * QUESTIONS * SAMPLES, 1e-6);
     CHECK(s.kl_ref > 0.0005 && s.clip_fraction > 0.0);    // what is compared are no zeros
     ROW(r->out, "update reward accuracy kl_ref clipped length entropy |grad| seconds held-out");
     ROW(r->out, "2 %.3f %.3f %.3f %.4f %.1f %.3f %.3f %.2f %.3f", s.reward, s.accuracy, s.kl_ref,
         s.clip_fraction, s.length, s.entropy, s.grad_norm, seconds, e.pass[0]);
     SAYS(r->out, "reinforcement learning (grpo): 2 updates of 4 questions x 4 rollouts\n  reward: gsm8k");
-    CHECK(file_exists(in_folder("run/model.safetensors")));
     CHECK(file_exists(in_folder("run/trainer_state.json")));
     Model trained = load_model(in_folder("run"));
     CHECK(same_weights(&trained.weights, &w.setup.policy.weights));
@@ -110,12 +107,10 @@ static void command_train_columns(void) {
 
 // The model answers half of the questions in --data; nobody can be right on those in --eval-data.
 static void command_train_evaluates_on_eval_data(void) {
-    put("impossible.jsonl", "{\"question\": \"2+2?\", \"answer\": \"#### 777\"}\n"
-                            "{\"question\": \"3+3?\", \"answer\": \"#### 777\"}\n");
-    const Ran* r =
-        RL("train", tag, data, option("out", "apart"), option("eval-data", "impossible.jsonl"),
-           "--num-steps=1", "--num-samples=4", "--examples-per-step=3", "--max-new-tokens=12",
-           "--eval-every=1", "--eval-samples=8", "--allow-overlap", "--threads=1");
+    put("impossible.jsonl", json("{'question': '2+2?', 'answer': '#### 777'}\n"));
+    const Ran* r = RL("train", tag, data, option("out", "apart"), option("eval-data", "impossible.jsonl"),
+                      "--num-steps=1", "--num-samples=4", "--examples-per-step=3", "--max-new-tokens=12",
+                      "--eval-every=1", "--eval-samples=8", "--allow-overlap", "--threads=1");
     SAYS(r->out, "1 updates of 3 questions x 4 rollouts\n");
     SAYS(r->out, "       -  0.0000 ");                    // no reference, no KL
     CHECK(isnan(cell("apart/metrics.csv", "kl_ref", 0)));
@@ -132,16 +127,13 @@ static void command_algos_rows(void) {
     ROW(r->out, "dapo Yu et al. 2025; resample 3, overlong 16");
 }
 
-// Loss, margin and the two sides of one pair belong together, on the screen as in the file; what is not
-// computed here must be the same twice, which seconds are not. The table of the held-out pairs is computed
-// here again.
+// Loss, margin and the two sides of one pair belong together, on the screen as in the file; the norm of the
+// gradient is no other column. The table of the held-out pairs is computed here again.
 static void check_pair_columns(const PairCommand* c, const char* beta) {
     double scale = c->scalar ? 1.0 : 0.1;
-    const char *one = option("out", "one"), *two = option("out", "two"), *pair = option("data", "pair.jsonl");
-    const Ran* r = NULL;
-    for (int i = 0; i < 2; i++)
-        r = RL(c->name, tag, pair, option("eval-data", "held.jsonl"), "--num-steps=3", "--batch-size=2",
-               "--log-every=1", "--lr=0.01", "--warmup-steps=0", "--overwrite", i ? one : two, beta);
+    const Ran* r = RL(c->name, tag, option("data", "pair.jsonl"), option("eval-data", "held.jsonl"), beta,
+                      "--num-steps=3", "--batch-size=2", "--log-every=1", "--lr=0.01", "--warmup-steps=0",
+                      option("out", "one"), "--overwrite");
     SAYS(r->out, ": 3 updates of 2 of 1 pairs\n");
     ROW(r->out, "update loss margin accuracy chosen rejected |grad| seconds");
     for (int step = 1; step < 3; step++) {
@@ -153,8 +145,9 @@ static void check_pair_columns(const PairCommand* c, const char* beta) {
         CHECK_NEAR(x[0], log1p(exp(-x[1])), 1e-6);
         CHECK_NEAR(x[1], scale * ((x[3] - begun[0]) - (x[4] - begun[1])), 1e-5);
         CHECK(x[1] != 0.0 && x[2] == (x[1] > 0.0) && x[3] != x[4]);
-        CHECK(x[5] > 0.0 && x[5] == cell("two/metrics.csv", "grad_norm", step));
-        CHECK_NEAR(cell("one/metrics.csv", "lr", step), 0.01 * lr_schedule(step, 3, 0, 0.0), 1e-7);
+        double lr = cell("one/metrics.csv", "lr", step);
+        for (int i = 0; i < 7; i++) CHECK(x[5] > 0.0 && x[5] != lr && (x[5] != x[i]) == (i != 5));
+        CHECK_NEAR(lr, 0.01 * lr_schedule(step, 3, 0, 0.0), 1e-7);
         ROW(r->out, "%d %.4f %.3f %.3f %.2f %.2f %.3f %.2f", step + 1, x[0], x[1], x[2], x[3], x[4], x[5],
             x[6]);
     }
@@ -230,10 +223,9 @@ static void command_eval_columns(void) {
         int i = k - 1;
         ROW(r->out, "%d %.4f %.4f-%.4f %.4f %.4f-%.4f %.4f %.1f", k, e.pass[i], e.low[i], e.high[i],
             e.vote[i], e.vote_low[i], e.vote_high[i], e.no_vote[i], k * e.length);
-        CELLS("eval.csv", k / 2, 1e-5, {"k", k}, {"pass_at_k", e.pass[i]}, {"low", e.low[i]},
+        CELLS("eval.csv", k / 2, 1e-5, {"k", k}, {"pass_at_k", e.pass[i]}, {"low", e.low[i]},   // row 0, 1, 2
               {"high", e.high[i]}, {"vote", e.vote[i]}, {"vote_low", e.vote_low[i]},
-              {"vote_high", e.vote_high[i]}, {"no_vote", e.no_vote[i]},
-              {"tokens", k * e.length}); // row 0, 1, 2
+              {"vote_high", e.vote_high[i]}, {"no_vote", e.no_vote[i]}, {"tokens", k * e.length});
     }
     CHECK(e.pass[3] > e.vote[3] && e.tool_rate < e.format_rate);     // columns of different numbers
     evaluation_free(&e);
@@ -288,8 +280,7 @@ static void command_sample_answers(void) {
     for (int k = 0; k < 4; k++) {
         Text text = rollout_text(&x[k]);
         ROW(r->out, "rollout %d: %d tokens%s, reward %g", k + 1, x[k].length,
-            x[k].finished ? "" : ", cut off",
-            (double)reward_gsm8k(text.data, "14"));
+            x[k].finished ? "" : ", cut off", (double)reward_gsm8k(text.data, "14"));
         text_free(&text);
     }
     rollouts_free(x), model_free(&m);
@@ -359,30 +350,26 @@ static void command_sample_explains(void) {
 // Centered advantages: adv is the reward minus the mean of the column; after - before is the change.
 static void command_trace_columns(void) {
     const Ran* r = RL("trace", "7+7?", tag, "--answer=14", "--num-samples=6", "--max-new-tokens=12");
-    double reward[6], adv[6], length, sampled, before, after, change, loss = 0.0;
-    double mean = 0.0, weighted = 0.0, tokens = 0.0;
-    char ending[80];
+    double x[6][8], loss = 0.0, lr = 0.0, mean = 0.0, weighted = 0.0, tokens = 0.0;
     ROW(r->out, "k reward adv tokens sampled before after change answer ends");
     const char* row = strstr(r->out, "change  answer ends\n");
     for (int k = 0; k < 6 && row; k++) {
-        int number = -1;
+        double* y = x[k];
         row = strchr(row, '\n') + 1;
-        CHECK(sscanf(row + 1, "%d %lf %lf %lf %lf %lf %lf %lf %79s", &number, &reward[k], &adv[k], &length,
-                     &sampled, &before, &after, &change, ending) == 9);
-        CHECK(number == k);
-        mean += reward[k] / 6.0;
-        weighted -= adv[k] * before;
-        tokens += sampled;
-        CHECK((reward[k] == 0.0 || reward[k] == 1.0) && length == sampled && length > 1.0);
-        CHECK_NEAR(change, after - before, 2e-3);
-        CHECK(before < 0.0 && after < 0.0);
+        CHECK(sscanf(row + 1, "%lf %lf %lf %lf %lf %lf %lf %lf", y, y + 1, y + 2, y + 3, y + 4, y + 5, y + 6,
+                     y + 7) == 8);
+        CHECK(y[0] == k && y[3] == y[4] && y[3] > 1.0 && y[5] < 0.0);
+        CHECK_NEAR(y[7], y[6] - y[5], 2e-3);
+        mean += y[1] / 6.0;
+        weighted -= y[2] * y[5];
+        tokens += y[4];
     }
     CHECK(row && mean > 0.0 && mean < 1.0);
     CHECK(sscanf(strstr(r->out, "One update"), "One update: loss %lf, gradient norm %*f, learning rate %lf",
-                 &loss, &change) == 2);
-    CHECK_NEAR(change, rl_defaults().lr * rl_defaults().init_lr_frac, 1e-6);
+                 &loss, &lr) == 2);
+    CHECK_NEAR(lr, rl_defaults().lr * rl_defaults().init_lr_frac, 1e-6);
     CHECK_NEAR(loss, weighted / tokens, 1e-3);                            // every token counts the same
-    for (int k = 0; k < 6; k++) CHECK_NEAR(adv[k], reward[k] - mean, 1e-4);
+    for (int k = 0; k < 6; k++) CHECK_NEAR(x[k][2], x[k][1] - mean, 1e-4);
 }
 
 static void command_experiments(void) {
@@ -393,8 +380,7 @@ static void command_experiments(void) {
     CHECK_NEAR(each, sum / n, 1e-4);
     CHECK_NEAR(product / exp(sum), 1.0, 1e-3);
     ROW(r->out, "tokens sum, nats per token exp(sum)");
-    // <|bos|> <|user_start|> 2 + 2 ? <|user_end|> <|assistant_start|>; of the answer 4 and two tokens are
-    // forced
+    // <|bos|> <|user_start|> 2 + 2 ? <|user_end|> <|assistant_start|>; of the answer three tokens are forced
     r = RL("experiment", "1", tag, data, "--max-new-tokens=12", "--completion=<<2+2=4>>#### 4");
     SAYS(r->out, "8 tokens of prompt, 15 of answer, 12 of them with mask 1\n");
     r = RL("experiment", "2", tag, data, "--max-new-tokens=12");
@@ -402,14 +388,6 @@ static void command_experiments(void) {
     ROW(r->out, "noise 0.1 0.5 1.0 2.0 3.0 4.0");
     r = RL("experiment", "3", tag, data, "--max-new-tokens=12", "--num-samples=4", "--eval-examples=3");
     ROW(r->out, "k gsm8k A boxed A partial A length A");
-    row = strstr(r->out, "length       A\n");
-    float reward[4], adv[4], expected[4];
-    for (int k = 0; k < 4 && row; k++) {
-        row = strchr(row, '\n') + 1;
-        CHECK(sscanf(row, "%*d %f %f", &reward[k], &adv[k]) == 2);
-    }
-    advantages_grpo(expected, reward, 4, 1e-6f);
-    for (int k = 0; k < 4; k++) CHECK_NEAR(adv[k], expected[k], 1e-4);
     ROW(r->out, "reward mean reward |A| < 0.1 z p^4 + (1-p)^4, p = the mean");
     REFUSED(COMMAND(rl, "experiment", "4", tag, data), "1, 2 or 3");
 }
@@ -471,20 +449,6 @@ static void command_run_story(void) {
     text_free(&text), json_free(result), free(file), evaluation_free(&a), evaluation_free(&b);
 }
 
-// Of 16 words, 9 runs of 8, the last three are other ones: 6 runs are the same.
-static void command_overlap_rows(void) {
-#define ASKS(question) "{\"question\": \"" question "\", \"answer\": \"1\"}\n"
-#define THIRTEEN "bread milk tea salt rice corn beef fish wine soup cake jam ham "
-    put("a.jsonl", ASKS("How far is it?") ASKS("Why?") ASKS(THIRTEEN "figs nuts eggs"));
-    put("b.jsonl", ASKS(THIRTEEN "beer plums oats") ASKS("how far is it"));
-    const Ran* r = RL("overlap", in_folder("a.jsonl"), in_folder("b.jsonl"));
-    SAYS(r->out, "a.jsonl: 3 questions\nB  ");
-    SAYS(r->out, "b.jsonl: 2 questions\n");
-    ROW(r->out, "the same without case, spaces, punctuation 1 50.00%%");
-    SAYS(r->out, "question 2 of B, question 1 of A\n    B     how far is it\n    A     How far is it?\n");
-    SAYS(r->out, "question 1 of B, question 3 of A: 67% of its runs of 8 words\n");
-}
-
 // ---- chapter 2 and the lessons
 
 static void command_thermostat_learns(void) {
@@ -520,12 +484,10 @@ static void command_lesson_pages(void) {
     SAYS(zh->out, "moves with it.\n\u8981\u70b9\uff1alogits[t] ");
     SAYS_NOT(RL("lesson", "3")->out, "\u8981\u70b9");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        static const char* const all[] = {"run", "train", "algos", "pairs", "reward-model", "dpo",
-                                          "best-of-n", "eval", "sample", "trace", "experiment", "lesson",
-                                          "thermostat", "cartpole", NULL};
-        int known = 0;
-        for (const char* const* name = all; *name; name++) known |= !strcmp(*name, commands[i].name);
-        CHECK(known);                             // a new command gets a case here
+        char name[40];
+        snprintf(name, sizeof name, " %s ", commands[i].name);   // a new command gets a case here
+        SAYS(" run train algos pairs reward-model dpo best-of-n eval sample trace experiment lesson "
+             "thermostat cartpole ", name);
     }
 }
 
@@ -534,10 +496,10 @@ static void test_commands(void) {
     Model m = tiny_model(6);                      // solves nothing
     put_model(in_folder("before"), &m);
     model_free(&m);
-    put("pair.jsonl", "{\"question\": \"2+2?\", \"chosen\": \"#### 4\", \"rejected\": \"#### 5\"}\n");
-    put("held.jsonl", "{\"question\": \"3+3?\", \"chosen\": \"#### 6\", \"rejected\": \"#### 7\"}\n"
-                      "{\"question\": \"3+3?\", \"chosen\": \"#### 7\", \"rejected\": \"#### 6\"}\n"
-                      "{\"question\": \"4+4?\", \"chosen\": \"#### 8\", \"rejected\": \"#### 9\"}\n");
+    put("pair.jsonl", json("{'question': '2+2?', 'chosen': '#### 4', 'rejected': '#### 5'}\n"));
+    put("held.jsonl", json("{'question': '3+3?', 'chosen': '#### 6', 'rejected': '#### 7'}\n"
+                           "{'question': '3+3?', 'chosen': '#### 7', 'rejected': '#### 6'}\n"
+                           "{'question': '4+4?', 'chosen': '#### 8', 'rejected': '#### 9'}\n"));
     tag = copy_text(option("model-tag", "model"));
     data = copy_text(option("data", "questions.jsonl"));
     before_tag = copy_text(option("compare", "before"));
@@ -546,7 +508,6 @@ static void test_commands(void) {
             TEST(command_best_of_n_files), TEST(command_eval_columns), TEST(command_eval_compare_columns),
             TEST(command_sample_answers), TEST(command_sample_explains), TEST(command_trace_columns),
             TEST(command_experiments), TEST(command_compare_columns), TEST(command_run_story),
-            TEST(command_overlap_rows), TEST(command_thermostat_learns), TEST(command_cartpole_columns),
-            TEST(command_lesson_pages));
+            TEST(command_thermostat_learns), TEST(command_cartpole_columns), TEST(command_lesson_pages));
     remove_folder();
 }

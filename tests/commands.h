@@ -2,13 +2,19 @@
 // whose exit status and output are looked at.
 #define _XOPEN_SOURCE 700
 #define _DARWIN_C_SOURCE
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-// fail() ends a process without exit(): what it leaves in memory is no leak.
+// fail() ends a process without exit(): what it leaves in memory is no leak. While trapping is 1 it goes back
+// to setjmp(trap) instead, so that one process can try thousands of endings.
+static jmp_buf trap;
+static int trapping, trapped;        // trapped: the status with which it wanted to end
 _Noreturn static void end_here(int status) {
+    trapped = status;
+    if (trapping) longjmp(trap, 1);
     fflush(NULL);
     _exit(status);
 }
@@ -31,26 +37,33 @@ static void open_folder(void) {
     if (!mkdtemp(folder)) fail(1, "cannot make a directory for the test's files");
 }
 
-static void remove_folder(void) {
-    char command[PATH_SIZE + 16];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    CHECK(system(command) == 0);
+// A command of the shell, written as for printf() and run in the test's folder. 1 = it ended with status 0.
+static int shell(const char* format, ...) {
+    char line[PATH_SIZE];
+    va_list values;
+    int n = snprintf(line, sizeof line, "cd '%s' && ", folder);
+    va_start(values, format);
+    vsnprintf(line + n, sizeof line - (size_t)n, format, values);
+    va_end(values);
+    fflush(NULL);
+    return system(line) == 0;
 }
+
+static void remove_folder(void) { CHECK(shell("rm -rf '%s'", folder)); }
 
 // folder/name; the last few stay valid
 static const char* in_folder(const char* name) {
-    static char path[4][PATH_SIZE];
+    static char path[8][PATH_SIZE];
     static int next;
-    join_path(path[next = (next + 1) % 4], folder, name);
+    join_path(path[next = (next + 1) % 8], folder, name);
     return path[next];
 }
 
 static const char* put(const char* name, const char* content) {
-    Text text = {0};
-    text_append(&text, content, strlen(content));
-    write_file(folder, name, &text);
-    text_free(&text);
-    return in_folder(name);
+    const char* path = in_folder(name);
+    FILE* file = fopen(path, "wb");
+    if (!file || fputs(content, file) < 0 || fclose(file)) fail(1, "cannot write %s", path);
+    return path;
 }
 
 // A text with 'quotes' for "quotes", as JSON wants them; the last few stay valid.
@@ -100,6 +113,20 @@ static Text capture_end(Capture* c) {
     return drain(c->file);
 }
 
+// What a test prints on the way is not for its page.
+static int mute(void) {
+    fflush(stdout);
+    int screen = dup(1);
+    if (!freopen("/dev/null", "w", stdout)) fail(1, "cannot open /dev/null");
+    return screen;
+}
+
+static void unmute(int screen) {
+    fflush(stdout);
+    dup2(screen, 1);
+    close(screen);
+}
+
 static int longest_line(const char* text) {
     int longest = 0;
     for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
@@ -107,32 +134,41 @@ static int longest_line(const char* text) {
     return longest;
 }
 
-// What a command did in a process of its own: exit status (1000 + signal), stdout, stderr.
-typedef struct { int status; char out[8192], err[2048]; } Ran;
+// What was done in a process of its own: exit status (1000 + signal), stdout, stderr.
+typedef struct { int status; char out[8192], err[8192]; } Ran;
+typedef struct { pid_t id; FILE *out, *err; } Child;
 
-#define COMMAND(command, ...) run_command(command, (const char*[]){__VA_ARGS__, NULL})
-static const Ran* run_command(int (*command)(int argc, char** argv), const char* const* words) {
-    static Ran ran;
-    char* argv[32];
-    int argc = 0, status = 0;
-    FILE *out = tmpfile(), *err = tmpfile();
-    if (!out || !err) fail(1, "no temporary file for the test");
-    for (; words[argc]; argc++) argv[argc] = copy_text(words[argc]);
+static Child begin_child(void) {     // as fork(): in the child the id is 0
+    Child c = {0, tmpfile(), tmpfile()};
+    if (!c.out || !c.err) fail(1, "no temporary file for the test");
     fflush(NULL);
-    pid_t child = fork();
-    if (child < 0) fail(1, "no process for the test");
-    if (child == 0) {
-        dup2(fileno(out), 1), dup2(fileno(err), 2);
-        end_here(command(argc, argv));
-    }
-    waitpid(child, &status, 0);
-    while (argc) free(argv[--argc]);
-    Text said = drain(out), complained = drain(err);
+    c.id = fork();
+    if (c.id < 0) fail(1, "no process for the test");
+    if (c.id == 0) dup2(fileno(c.out), 1), dup2(fileno(c.err), 2);
+    return c;
+}
+
+static const Ran* end_child(Child c) {
+    static Ran ran;
+    int status = 0;
+    waitpid(c.id, &status, 0);
+    Text said = drain(c.out), complained = drain(c.err);
     ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
     snprintf(ran.out, sizeof ran.out, "%s", said.data);
     snprintf(ran.err, sizeof ran.err, "%s", complained.data);
     text_free(&said), text_free(&complained);
     return &ran;
+}
+
+#define COMMAND(command, ...) run_command(command, (const char*[]){__VA_ARGS__, NULL})
+static const Ran* run_command(int (*command)(int argc, char** argv), const char* const* words) {
+    char* argv[32];
+    int argc = 0;
+    for (; words[argc]; argc++) argv[argc] = copy_text(words[argc]);
+    Child child = begin_child();
+    if (child.id == 0) end_here(command(argc, argv));
+    while (argc) free(argv[--argc]);
+    return end_child(child);
 }
 
 static void check_words(int line, const char* text, const char* words, int wanted) {
@@ -142,18 +178,17 @@ static void check_words(int line, const char* text, const char* words, int wante
 #define SAYS(text, words)     check_words(__LINE__, text, words, 1)
 #define SAYS_NOT(text, words) check_words(__LINE__, text, words, 0)
 
-// status 2 and one sentence with these words
-static void check_refusal(int line, const Ran* ran, const char* words) {
-    const char* newline = strchr(ran->err, '\n');
-    int sentence = !strncmp(ran->err, "error: ", 7) && newline && !newline[1];
-    if (ran->status == 2 && sentence && strstr(ran->err, words)) return;
-    BROKEN_AT(__FILE__, line, "status %d, expected 2 and \"%s\": %s\n", ran->status, words, ran->err);
+// one line, beginning with "error: "
+static int is_sentence(const char* said) {
+    const char* newline = strchr(said, '\n');
+    return !strncmp(said, "error: ", 7) && newline && !newline[1] && newline - said > 20;
 }
-#define REFUSED(ran, words) check_refusal(__LINE__, ran, words)
 
-// status 0, or what was said
-static void check_works(int line, const Ran* ran) {
-    if (ran->status == 0) return;
-    BROKEN_AT(__FILE__, line, "status %d: %s\n", ran->status, ran->err);
+// this status and, if there are words, one sentence with them
+static void check_ending(int line, const Ran* ran, int status, const char* words) {
+    if (ran->status == status && (!*words || (is_sentence(ran->err) && strstr(ran->err, words)))) return;
+    BROKEN_AT(__FILE__, line, "status %d, expected %d and \"%s\": %s\n", ran->status, status, words,
+              ran->err);
 }
-#define WORKS(ran) check_works(__LINE__, ran)
+#define REFUSED(ran, words) check_ending(__LINE__, ran, 2, words)
+#define WORKS(ran)          check_ending(__LINE__, ran, 0, "")

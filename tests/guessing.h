@@ -41,24 +41,6 @@ static Model guessing_model(uint64_t seed) {
     return m;
 }
 
-static int same_weights(const Weights* a, const Weights* b) {
-    return a->count == b->count && !memcmp(a->memory, b->memory, a->count * sizeof(float));
-}
-
-// What a test prints on the way is not for its page.
-static int mute(void) {
-    fflush(stdout);
-    int screen = dup(1);
-    if (!freopen("/dev/null", "w", stdout)) fail(1, "cannot open /dev/null");
-    return screen;
-}
-
-static void unmute(int screen) {
-    fflush(stdout);
-    dup2(screen, 1);
-    close(screen);
-}
-
 // A rollout to this question that says this; [17+26] is a call, which the tool answers.
 static Rollout* says(const char* question, const char* text) {
     Tokens t = {0}, prompt = {0};

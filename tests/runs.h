@@ -1,8 +1,7 @@
 // runs.h - a run as the command line makes it, small enough for a test: options, models, questions and the
 // arrays of its groups.
 
-static char data_path[PATH_SIZE], model_path[PATH_SIZE],
-    reward_model_path[PATH_SIZE]; // made by make_models()
+static char data_path[PATH_SIZE], model_path[PATH_SIZE], reward_model_path[PATH_SIZE];   // of make_models()
 
 enum { QUESTIONS = 4, SAMPLES = 4, NEW_TOKENS = 12, WORDS = 24 };
 
@@ -77,8 +76,8 @@ static void start(World* w, const char* const* words) {
     read_words(w, words);
     setup_load(&w->setup, &w->o, 0);
     int new_tokens = w->o.sample.max_new_tokens;
-    w->q =
-        load_questions(data_path, w->setup.policy.config.context, new_tokens, w->setup.learner.reward.kind);
+    int context = w->setup.policy.config.context;
+    w->q = load_questions(data_path, context, new_tokens, w->setup.learner.reward.kind);
     w->group = groups_new(w->o.examples_per_step, w->o.num_samples, w->q.longest + new_tokens + 1);
 }
 

@@ -1,10 +1,8 @@
 /* fuzz.c - random bytes for everything that reads text of strangers: `make fuzz`
  *
- * The environment variable FUZZ names the target. libFuzzer makes inputs, watches which lines of the code
- * they reach, and goes on from those that reached new ones. The sanitizers see every byte read or written
- * out of place and every undefined operation; -timeout sees what hangs. Beyond that each target demands what
- * the function's comment promises: output that fits and ends, verdicts that do not depend on the order, text
- * that comes back as it was; and that no memory is left.
+ * The environment variable FUZZ names the target. libFuzzer makes inputs and goes on from those that reached
+ * new lines; the sanitizers see what is read or written out of place, -timeout what hangs. Beyond that each
+ * target demands what the function's comment promises, and that no memory is left.
  */
 #define _XOPEN_SOURCE 700
 #define _DARWIN_C_SOURCE
@@ -18,21 +16,21 @@ static size_t in_use;
 static jmp_buf ended;
 static int may_end;
 
-static size_t place_of(const void* data) {
-    size_t i = in_use;
-    while (blocks[--i] != data) continue;
-    return i;
+static void* changed(void* old, void* new) {   // NULL: there was none before, or is none now
+    size_t i = old ? in_use : in_use++;
+    while (old && blocks[--i] != old) continue;
+    blocks[i] = new ? new : blocks[--in_use];
+    return new;
 }
 
 static void* block_new(void* old, size_t bytes) {
-    size_t i = old ? place_of(old) : in_use++;
-    blocks[i] = old ? realloc(old, bytes) : calloc(1, bytes);
-    if (!blocks[i]) abort();
-    return blocks[i];
+    void* new = old ? realloc(old, bytes) : calloc(1, bytes);
+    if (!new) abort();
+    return changed(old, new);
 }
 
 static void block_free(void* data) {
-    if (data) blocks[place_of(data)] = blocks[in_use - 1], in_use--;
+    if (data) changed(data, NULL);
     free(data);
 }
 
