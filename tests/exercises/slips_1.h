@@ -90,8 +90,8 @@ static double slips_chain_value(int s, double pi, double turned) {
         {{chain_formula(s, 1.0 - u, 0)}, SAME},
         {{chain_formula(s, u, 0)}, "nan", "at x = 1 the formula is 0/0; there V = s / 4"},
         {{u == 0.5 ? s / 4 : chain_formula(s, u, 1)}, "0",
-         "0 where x is 1: there V = s / 4, and whole numbers divide to whole numbers in C, 1/4 to 0: "
-         "s / 4.0"});
+         "0 where x is 1: there V = s / 4, and whole numbers divide to whole numbers in C, 1/4 to 0: s / "
+         "4.0"});
 }
 
 // ---- 3. the advantage of an action
@@ -155,8 +155,8 @@ static void slips_score(double* grad, const int* state, const int* action, int T
             {{g + (right ? 1.0 / p : -1.0 / (1.0 - p))}, "0 0 2.6667 2.6667 0",
              "the derivative of log pi by pi, 1/pi; by theta it is 1 - pi"},
             {{g + right}, "0 0 2 2 0",
-             "the steps to the right are counted: what was expected is not subtracted, "
-             "or it is an int and 0"},
+             "the steps to the right are counted: what was expected is not subtracted, or it is an int and "
+             "0"},
             {{g + (right ? 1.0 - p : 0.0)}, "0 0.25 0.25 0.25 0",
              "steps to the left add nothing: they add -pi_right"});
     }
@@ -215,8 +215,7 @@ static void slips_log_softmax(float* out, const float* z, int V) {
          "the largest logit was subtracted twice, from z and by the log-sum-exp"},
         {{exp(z[i] - lse)}, "0.2689 0.7311", "these are probabilities: the logarithm is missing"},
         {{z[i] - top}, "-1 0",
-         "only the largest logit was subtracted: log(sum exp(z - m)) is missing, or its sum is an int, "
-         "1"},
+         "only the largest logit was subtracted: log(sum exp(z - m)) is missing, or its sum is an int, 1"},
         {{lse - z[i]}, "1.3133 0.3133", "the sign: log-probabilities are never positive"});
 }
 
@@ -534,8 +533,7 @@ static void slips_centered(float* adv, const float* r, int K) {
     for (int k = 0; k < K; k++) adv[k] = (float)ONE_OF(
         {{r[k] - sum / (K - 1)}, "0.8 0.8 -0.2", "the sum was divided by K - 1: a mean divides by K, 3/16"},
         {{r[k]}, "1 1 0",
-         "the reward itself: no mean was subtracted, or it came out 0, "
-         "as 1 / K of whole numbers does in C"},
+         "the reward itself: no mean was subtracted, or it came out 0, as 1 / K of whole numbers does in C"},
         {{r[k] - whole / K}, "1 1 0", "the sum is an int: 3 / 16 of whole numbers is 0 in C, use double"},
         {{mean - r[k]}, "-0.8125 -0.8125 0.1875", "the sign: what is better than the mean is positive"},
         {{r[k] - sum}, "-2 -2 -3", "the sum was subtracted, not the mean"},
@@ -558,11 +556,10 @@ static void slips_rloo(float* adv, const float* r, int K) {
     double sum = total(r, K), mean = sum / K;
     for (int k = 0; k < K; k++) adv[k] = (float)ONE_OF(
         {{r[k]}, "1 1 0 0",
-         "the reward itself: no baseline was subtracted, or it came out 0, as 1 / (K - 1) of whole "
-         "numbers does in C"},
+         "the reward itself: no baseline was subtracted, or it came out 0, as 1 / (K - 1) of whole numbers "
+         "does in C"},
         {{r[k] - mean}, "0.5 0.5 -0.5",
-         "the own reward is in the baseline, a mean over all K (or: K / "
-         "(K - 1) of whole numbers is 1 in C)"},
+         "the own reward is in the baseline, a mean over all K (or: K / (K - 1) of whole numbers is 1 in C)"},
         {{r[k] - sum / (K - 1)}, "0.3333 0.3333 -0.6667",
          "the sum of all was divided by K - 1: take the own reward out of it"},
         {{(r[k] - mean) * (K - 1) / K}, "0.375 0.375 -0.375",

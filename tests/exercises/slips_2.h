@@ -11,13 +11,13 @@ static void slips_kl(double* k, double logp, double logp_ref) {
     double x = logp - logp_ref, k2 = x * x / 2, down = exp(-x), up = exp(x), k3 = down - 1 + x;
     const double* made = ROW_OF(
         {{-x, k2, up - 1 - x}, "-0.6931 0.2402 0.3069",
-         "the printed sign (or pi and pi_ref swapped): for samples of the policy x = logp - logp_ref, "
-         "k1 = x"},
+         "the printed sign (or pi and pi_ref swapped): for samples of the policy x = logp - logp_ref, k1 = "
+         "x"},
         {{-x, k2, k3}, "-0.6931 0.2402 0.1931",
          "k1 with the printed sign: as an estimate of KL(pi || pi_ref) it is + log_ratio"},
         {{x, k2, up - 1 - x}, "0.6931 0.2402 0.3069",
-         "k3 with the printed sign: exp(-log_ratio) = pi_ref/pi averages to 1 under pi, "
-         "exp(log_ratio) does not"},
+         "k3 with the printed sign: exp(-log_ratio) = pi_ref/pi averages to 1 under pi, exp(log_ratio) does "
+         "not"},
         {{x, k2, down + x}, "0.6931 0.2402 1.1931", "the 1 of k3 is forgotten: at pi = pi_ref it must be 0"},
         {{x, x * x, k3}, "0.6931 0.4805 0.1931", "the 1/2 of k2 is forgotten"},
         {{x, 0, k3}, "0.6931 0 0.1931", "k2 is 0: 1 / 2 of whole numbers is 0 in C, write 0.5"},
@@ -105,8 +105,8 @@ static void slips_group_slopes(float* dlogp, const float* r, const int* mask, in
             {{-own / (K * T1)}, "-0.0417 -0.0417 0 -0.0417 -0.0417",
              "padding is counted: 12 places, but 8 tokens have mask 1"},
             {{-mask[i] * r[k] / n}, "-0.125 -0.125 0 -0.125 -0.125 -0.125 0",
-             "the reward itself instead of the advantage: wrong answers got no slope "
-             "(1 / K of ints is 0 in C)"},
+             "the reward itself instead of the advantage: wrong answers got no slope (1 / K of ints is 0 in "
+             "C)"},
             {{-adv / (K * T1)}, "-0.0417 -0.0417 -0.0417", "no mask: padding gets a slope and is counted"},
             {{-adv / n}, "-0.0625 -0.0625 -0.0625", "padding gets a slope: where mask is 0, dlogp is 0"},
             {{-own / std / n}, "-0.1083 -0.1083 0",
@@ -129,8 +129,8 @@ static double slips_group_loss(const float* logp, const float* r, const int* mas
         {{sum}, "0.1733", "divided by K = 4 answers: D1 divides by the 8 tokens"},
         {{sum}, "0.0578", "padding is counted: 12 places, but 8 tokens have mask 1"},
         {{sum}, "0.5199",
-         "the reward itself instead of the advantage: subtract the mean of the group "
-         "(1 / K of ints is 0 in C)"},
+         "the reward itself instead of the advantage: subtract the mean of the group (1 / K of ints is 0 in "
+         "C)"},
         {{sum}, "-0.1155", "no mask: padding is in the sum and in the count"},
         {{sum}, "-0.1733", "padding is in the sum, though not in the count"},
         {{sum}, "0.1501", "GRPO's advantage: D1 does not divide by the standard deviation"},
@@ -287,8 +287,8 @@ static double slips_dpo(double w, double l, double rw, double rl, double beta) {
         {{sigmoid_of(beta * margin)}, "0.5125", "this is P(chosen wins): the loss is - log of it"},
         {{-softplus(-beta * margin)}, "-0.6685", "the sign: the loss is - log sigma"},
         {{softplus(-beta * ((w + rw) - (l + rl)))}, "0.4201",
-         "the reference has the wrong sign, or the two are crossed: chosen - ref_chosen, "
-         "rejected - ref_rejected"},
+         "the reference has the wrong sign, or the two are crossed: chosen - ref_chosen, rejected - "
+         "ref_rejected"},
         {{softplus(-beta * (w - rw))}, "0.6444", "the rejected answer is not used"},
         {{softplus(-beta * ((w - rw) + (l - rl)))}, "0.621",
          "the two log-ratios were added: the margin is their difference"},
@@ -355,8 +355,8 @@ static double slips_pass_at_k(int n, int c, int k) {
         {{(double)c / n}, "0.1875", "this is pass@1: k is not used"},
         {{1.0 - my_pass_at_k(n, n - c, k)}, "0", "that all k are right: one is enough"},
         {{1.0 - whole_numbers}, "1",
-         "1 always, as when the product is 0: 13 / 16 of whole numbers is 0 in C, write (double)(n - "
-         "correct - i) / (n - i)"},
+         "1 always, as when the product is 0: 13 / 16 of whole numbers is 0 in C, write (double)(n - correct "
+         "- i) / (n - i)"},
         {{k > 1 ? my_pass_at_k(n, c, k - 1) : 0.0}, "0.4893", "one factor too few: i runs from 0 to k - 1"},
         {{my_pass_at_k(n, c, k + 1)}, "0.7054", "one factor too many: i runs from 0 to k - 1"},
         {{1.0 - same_divisor}, "0.7382", "the divisor stays n: it shrinks with each draw, n - i"});

@@ -16,7 +16,7 @@ BEGIN {
 
 /^#/ { next }
 {
-    if ($1 !~ "^bug " ++count " [(].*, .*; .*[)]: .") complain("should be its number in: " $1)
+    if ($1 !~ "^bug " ++count " [(].*, .*; .*[)]: .") complain("not its number, or not the form: " $1)
     split("", value)
     edits = 0
     at = index($1, "): ")

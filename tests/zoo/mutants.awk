@@ -33,26 +33,27 @@ function mutated(place,    at, text) {
 }
 
 # The line without comments and with strings blanked, each character in its place.
-function code_of(line,    i, two, one, quote, kept) {
+function code_of(line,    kept, word, n) {
     kept = ""
-    for (i = 1; i <= length(line); i++) {
-        one = substr(line, i, 1)
-        two = substr(line, i, 2)
+    while (in_block || match(line, /\/\/|\/\*|"([^"\\]|\\.)*"|'([^'\\]|\\.)*'/)) {
         if (in_block) {
-            if (two == "*/") { in_block = 0; kept = kept " "; i++ }
-            kept = kept " "
-        } else if (quote != "") {
-            if (one == "\\") { kept = kept "_"; i++ }
-            else if (one == quote) quote = ""
-            kept = kept "_"
-        } else if (two == "//") break
-        else if (two == "/*") { in_block = 1; kept = kept "  "; i++ }
-        else {
-            if (one == "\"" || one == "'") quote = one
-            kept = kept (quote == "" ? one : "_")
+            n = index(line, "*/")
+            in_block = !n
+            n = n ? n + 1 : length(line)
+            kept = kept sprintf("%" n "s", "")
+            line = substr(line, n + 1)
+            if (in_block) return kept
+            continue
         }
+        word = substr(line, RSTART, RLENGTH)
+        kept = kept substr(line, 1, RSTART - 1)
+        line = substr(line, RSTART + RLENGTH)
+        if (word == "//") return kept
+        in_block = word == "/*"
+        gsub(/./, in_block ? " " : "_", word)
+        kept = kept word
     }
-    return kept
+    return kept line
 }
 
 # Where the expression ends that begins at `at` (step 1) or begins that ends there (step -1): at one of the
