@@ -1,10 +1,7 @@
-/* check.h - runs one exercise on its inputs and says what came out. The exercises themselves are in table.h.
- *
- * An exercise is called on a few inputs: first its examples, which are worked by hand, then inputs from a
- * seeded generator. Each call runs in a process of its own with limits on time and memory, on arrays that lie
- * between guards, with outputs that start as a NaN of our own. What came out is compared with what rl.c's
- * own function gives; if it differs, with what each classic slip gives, on every input. Only a slip that
- * agrees on all of them is named.
+/* check.h - runs one exercise (table.h) on its inputs and says what came out. First come its examples, worked by
+ * hand, then inputs from a seeded generator. Each call runs in a process of its own with limits on time and memory,
+ * on arrays between guards, with outputs that start as a NaN of our own. What came out is compared with what rl.c's
+ * own function gives, then with what each classic slip gives: only one that agrees on every input is named.
  */
 #ifndef EXERCISES_CHECK_H
 #define EXERCISES_CHECK_H
@@ -28,12 +25,10 @@ typedef void (*Fn)(void);
 
 // ---- an input: arguments by name, so that any of them can be printed
 
-typedef enum {
-    WHOLE, REAL, TEXTS_IN, WHOLES, FLOATS, DOUBLES, OUT_WHOLES, OUT_FLOATS, OUT_DOUBLES      // arrays last
-} Kind;
+typedef enum { SCALAR, TEXTS_IN, WHOLES, FLOATS, DOUBLES, OUT_WHOLES, OUT_FLOATS, OUT_DOUBLES } Kind;
 
 typedef struct {
-    const char* name;
+    char name[16];
     Kind kind;
     int n, row;                           // numbers in it; numbers in a row, for printing
     double value[VALUES];
@@ -45,7 +40,8 @@ typedef struct { int args; Arg arg[ARGS]; } Case;
 static Arg* add_arg(Case* c, const char* name, Kind kind, int n) {
     Arg* a = &c->arg[c->args++];
     if (c->args > ARGS || n > VALUES) abort();
-    *a = (Arg){.name = name, .kind = kind, .n = n, .row = n};
+    *a = (Arg){.kind = kind, .n = n, .row = n};
+    snprintf(a->name, sizeof a->name, "%.*s", (int)strcspn(name, " "), name);
     return a;
 }
 
@@ -55,7 +51,10 @@ static Arg* add_numbers(Case* c, const char* name, Kind kind, int n, const doubl
     return a;
 }
 
-static void add_number(Case* c, const char* name, Kind kind, double x) { add_numbers(c, name, kind, 1, &x); }
+// "T gamma": a number for each of the names
+static void add_scalars(Case* c, const char* names, const double* x) {
+    for (; *names; names += strcspn(names, " "), names += *names == ' ') add_numbers(c, names, SCALAR, 1, x++);
+}
 
 static void add_texts(Case* c, const char* name, int n, const char* const* text) {
     Arg* a = add_arg(c, name, TEXTS_IN, n);

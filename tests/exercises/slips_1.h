@@ -44,8 +44,7 @@ static double sum_of(const float* x, const int* mask, int n, int what) {
 static void make_return(Case* c, int which, uint64_t* rng) {
     int T = which == 0 ? 3 : random_whole(rng, 4, 6);
     add_numbers(c, "reward", DOUBLES, T, which == 0 ? NUMBERS(1, 2, 3) : some(T, -2, 2, rng));
-    add_number(c, "T", WHOLE, T);
-    add_number(c, "gamma", REAL, which == 0 ? 0.5 : random_between(rng, 0.2, 0.95));
+    add_scalars(c, "T gamma", NUMBERS(T, which == 0 ? 0.5 : random_between(rng, 0.2, 0.95)));
 }
 CALL(return, returns(f, AS(my_return)(doubles(f, 0), whole(f, 1), number(f, 2))))
 static double slips_return(const double* r, int T, double gamma) {
@@ -66,9 +65,10 @@ static double slips_return(const double* r, int T, double gamma) {
 
 // ---- 2. the value of a state
 static void make_chain_value(Case* c, int which, uint64_t* rng) {
-    add_number(c, "s", WHOLE, which == 0 ? 2 : which == 1 ? 1 : random_whole(rng, 1, 3));
-    add_number(c, "pi_right", REAL, which == 0 ? 0.75 : which == 1 ? 0.5 : random_between(rng, 0.55, 0.9));
-    add_number(c, "slip", REAL, which == 0 ? 1.0 / 6.0 : which == 1 ? 0.25 : random_between(rng, 0.05, 0.3));
+    add_scalars(c, "s", NUMBERS(which == 0 ? 2 : which == 1 ? 1 : random_whole(rng, 1, 3)));
+    add_scalars(c, "pi_right", NUMBERS(which == 0 ? 0.75 : which == 1 ? 0.5 : random_between(rng, 0.55, 0.9)));
+    double slip = which == 0 ? 1.0 / 6.0 : which == 1 ? 0.25 : random_between(rng, 0.05, 0.3);
+    add_scalars(c, "slip", &slip);
 }
 CALL(chain_value, returns(f, AS(my_chain_value)(whole(f, 0), number(f, 1), number(f, 2))))
 
@@ -102,8 +102,7 @@ static void make_advantage(Case* c, int which, uint64_t* rng) {
     for (int i = 0; i < n; i++) pi[i] /= sum;
     add_numbers(c, "Q", DOUBLES, n, which < 2 ? NUMBERS(0.6, 13.0 / 15.0) : some(n, -1, 2, rng));
     add_numbers(c, "pi", DOUBLES, n, which < 2 ? NUMBERS(0.25, 0.75) : pi);
-    add_number(c, "actions", WHOLE, n);
-    add_number(c, "a", WHOLE, which < 2 ? 1 - which : random_whole(rng, 0, n - 1));
+    add_scalars(c, "actions a", NUMBERS(n, which < 2 ? 1 - which : random_whole(rng, 0, n - 1)));
 }
 CALL(advantage, returns(f, AS(my_advantage)(doubles(f, 0), doubles(f, 1), whole(f, 2), whole(f, 3))))
 static double slips_advantage(const double* Q, const double* pi, int n, int a) {
@@ -135,7 +134,7 @@ static void make_score(Case* c, int which, uint64_t* rng) {
     add_arg(c, "grad", OUT_DOUBLES, 5);
     add_numbers(c, "state", WHOLES, T, which > 1 ? state : NUMBERS(2, which ? 1 : 3, 2, 3));
     add_numbers(c, "action", WHOLES, T, which > 1 ? action : NUMBERS(which ? 0 : 1, 1, 1, 1));
-    add_number(c, "T", WHOLE, T);
+    add_scalars(c, "T", NUMBERS(T));
     add_numbers(c, "pi_right", DOUBLES, 5, which < 2 ? pi : some(5, 0.2, 0.9, rng));
 }
 CALL(score, AS(my_score)(doubles(f, 0), wholes(f, 1), wholes(f, 2), whole(f, 3), doubles(f, 4)))
@@ -170,8 +169,7 @@ static void make_step_rewards(Case* c, int which, uint64_t* rng) {
     for (int t = 0; t < n; t++) mask[t] = t >= prompt && t < end && t != tool;
     add_arg(c, "reward", OUT_FLOATS, n);
     add_numbers(c, "mask", WHOLES, n, which < 2 ? NUMBERS(0, 0, 1, 1, 0) : mask);
-    add_number(c, "T1", WHOLE, n);
-    add_number(c, "verdict", REAL, which == 0 ? 1 : which == 1 ? 0 : random_between(rng, 0.2, 0.9));
+    add_scalars(c, "T1 verdict", NUMBERS(n, which == 0 ? 1 : which == 1 ? 0 : random_between(rng, 0.2, 0.9)));
 }
 CALL(step_rewards, AS(my_step_rewards)(floats(f, 0), wholes(f, 1), whole(f, 2), (float)number(f, 3)))
 static void slips_step_rewards(float* out, const int* mask, int n, float r) {
@@ -196,7 +194,7 @@ static void make_log_softmax(Case* c, int which, uint64_t* rng) {
     const double* z = which == 0 ? NUMBERS(1000, 1001) : which == 1 ? NUMBERS(-1000, 0) : some(V, -3, 3, rng);
     add_arg(c, "out", OUT_FLOATS, V);
     add_numbers(c, "z", FLOATS, V, z);
-    add_number(c, "V", WHOLE, V);
+    add_scalars(c, "V", NUMBERS(V));
 }
 CALL(log_softmax, AS(my_log_softmax)(floats(f, 0), floats(f, 1), whole(f, 2)))
 static void slips_log_softmax(float* out, const float* z, int V) {
@@ -232,8 +230,7 @@ static void make_answer_logprob(Case* c, int which, uint64_t* rng) {
     add_numbers(c, "logits", FLOATS, T * V, which ? some(T * V, -2, 2, rng) : z)->row = V;
     add_numbers(c, "ids", WHOLES, T, which == 0 ? NUMBERS(0, 1, 0, 2, 3, 4) : ids);
     add_numbers(c, "mask", WHOLES, T, which == 0 ? NUMBERS(0, 0, 0, 0, 1, 1) : mask);
-    add_number(c, "T", WHOLE, T);
-    add_number(c, "V", WHOLE, V);
+    add_scalars(c, "T V", NUMBERS(T, V));
 }
 CALL(answer_logprob, returns(f, AS(my_answer_logprob)(floats(f, 0), wholes(f, 1), wholes(f, 2), whole(f, 3),
                                                       whole(f, 4))))
@@ -277,9 +274,7 @@ static void make_token_logprobs(Case* c, int which, uint64_t* rng) {
     add_numbers(c, "logits", FLOATS, B * T * V, which ? some(B * T * V, -2, 2, rng)
                                                       : NUMBERS(0, l, l, 0, 0, 0, l, 0, 0, 0, 0, l))->row = V;
     add_numbers(c, "ids", WHOLES, B * T, which == 0 ? NUMBERS(0, 1, 1, 1, 0, 1) : ids)->row = T;
-    add_number(c, "B", WHOLE, B);
-    add_number(c, "T", WHOLE, T);
-    add_number(c, "V", WHOLE, V);
+    add_scalars(c, "B T V", NUMBERS(B, T, V));
 }
 CALL(token_logprobs, AS(my_token_logprobs)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4),
                                            whole(f, 5)))
@@ -313,8 +308,7 @@ static void make_answer_means(Case* c, int which, uint64_t* rng) {
                 : which == 1 ? NUMBERS(-1, NAN, NAN, NAN) : some(B * T1, -4, -0.1, rng))->row = T1;
     add_numbers(c, "mask", WHOLES, B * T1, which == 0 ? NUMBERS(1, 1, 1, 1, 0, 0)
                 : which == 1 ? NUMBERS(1, 0, 0, 0) : mask)->row = T1;
-    add_number(c, "B", WHOLE, B);
-    add_number(c, "T1", WHOLE, T1);
+    add_scalars(c, "B T1", NUMBERS(B, T1));
 }
 CALL(answer_means, AS(my_answer_means)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4)))
 static void slips_answer_means(float* out, const float* logp, const int* mask, int B, int T1) {
@@ -355,8 +349,7 @@ static void make_tool_mask(Case* c, int which, uint64_t* rng) {
     ids[n++] = ASSISTANT_END;
     add_arg(c, "mask", OUT_WHOLES, n);
     add_numbers(c, "ids", WHOLES, n, ids);
-    add_number(c, "prompt", WHOLE, prompt);
-    add_number(c, "T", WHOLE, n);
+    add_scalars(c, "prompt T", NUMBERS(prompt, n));
 }
 CALL(tool_mask, AS(my_tool_mask)(wholes(f, 0), wholes(f, 1), whole(f, 2), whole(f, 3)))
 static void slips_tool_mask(int* mask, const int* ids, int prompt, int T) {
@@ -399,8 +392,7 @@ static void make_hash_rewards(Case* c, int which, uint64_t* rng) {
     add_arg(c, "reward", OUT_FLOATS, K);
     add_texts(c, "response", K,
               which > 1 ? list : which ? LIST("#### 0", "#### none", "#### 0.5", "none") : six);
-    add_number(c, "K", WHOLE, K);
-    add_number(c, "truth", REAL, which == 0 ? 42 : which == 1 ? 0 : x);
+    add_scalars(c, "K truth", NUMBERS(K, which == 0 ? 42 : which == 1 ? 0 : x));
 }
 CALL(hash_rewards, AS(my_hash_rewards)(floats(f, 0), texts(f, 1), whole(f, 2), number(f, 3)))
 
@@ -468,7 +460,7 @@ static void make_boxed_rewards(Case* c, int which, uint64_t* rng) {
     snprintf(truth, sizeof truth, "%d", x);
     add_arg(c, "reward", OUT_FLOATS, K);
     add_texts(c, "response", K, which == 0 ? four : which == 1 ? six : list);
-    add_number(c, "K", WHOLE, K);
+    add_scalars(c, "K", NUMBERS(K));
     add_texts(c, "truth", 1, which == 0 ? LIST("83") : which == 1 ? LIST("\\frac{1}{2}") : LIST(truth));
 }
 CALL(boxed_rewards, AS(my_boxed_rewards)(floats(f, 0), texts(f, 1), whole(f, 2), *texts(f, 3), answers_equal))
@@ -510,7 +502,7 @@ static void slips_boxed_rewards(float* reward, const char* const* response, int 
 static void add_group_of(Case* c, int K, const double* reward) {
     add_arg(c, "adv", OUT_FLOATS, K);
     add_numbers(c, "reward", FLOATS, K, reward);
-    add_number(c, "K", WHOLE, K);
+    add_scalars(c, "K", NUMBERS(K));
 }
 
 static void make_centered(Case* c, int which, uint64_t* rng) {
@@ -575,7 +567,7 @@ static void make_grpo(Case* c, int which, uint64_t* rng) {
     int K = which < 3 ? 4 : random_whole(rng, 5, 7);
     const double same = which == 1 ? 1 : 0;
     add_group_of(c, K, which > 2 ? some(K, 0, 2, rng) : NUMBERS(1, 1, same, same));
-    add_number(c, "eps", REAL, which < 2 ? 0 : which == 2 ? 0.5 : random_between(rng, 0.1, 0.4));
+    add_scalars(c, "eps", NUMBERS(which < 2 ? 0 : which == 2 ? 0.5 : random_between(rng, 0.1, 0.4)));
 }
 CALL(grpo, AS(my_grpo)(floats(f, 0), floats(f, 1), whole(f, 2), (float)number(f, 3)))
 static void slips_grpo(float* adv, const float* r, int K, float eps) {
@@ -607,8 +599,8 @@ static void slips_grpo(float* adv, const float* r, int K, float eps) {
 
 // ---- 16. a group without a signal
 static void make_zero_variance_odds(Case* c, int which, uint64_t* rng) {
-    add_number(c, "p", REAL, which == 0 ? 0.5 : which == 1 ? 0.25 : random_between(rng, 0.1, 0.9));
-    add_number(c, "K", WHOLE, which == 0 ? 4 : which == 1 ? 2 : random_whole(rng, 3, 5));
+    add_scalars(c, "p", NUMBERS(which == 0 ? 0.5 : which == 1 ? 0.25 : random_between(rng, 0.1, 0.9)));
+    add_scalars(c, "K", NUMBERS(which == 0 ? 4 : which == 1 ? 2 : random_whole(rng, 3, 5)));
 }
 CALL(zero_variance_odds, returns(f, AS(my_zero_variance_odds)(number(f, 0), whole(f, 1))))
 static double slips_zero_variance_odds(double p, int K) {

@@ -3,8 +3,7 @@
 // ---- 17. three estimators of the KL
 static void make_kl(Case* c, int which, uint64_t* rng) {
     add_arg(c, "k", OUT_DOUBLES, 3);
-    add_number(c, "logp", REAL, which == 0 ? log(0.5) : random_between(rng, -3, -0.1));
-    add_number(c, "logp_ref", REAL, which == 0 ? log(0.25) : random_between(rng, -3, -0.1));
+    add_scalars(c, "logp logp_ref", which == 0 ? NUMBERS(log(0.5), log(0.25)) : some(2, -3, -0.1, rng));
 }
 CALL(kl, AS(my_kl)(doubles(f, 0), number(f, 1), number(f, 2)))
 static void slips_kl(double* k, double logp, double logp_ref) {
@@ -36,12 +35,12 @@ static void make_penalized_reward(Case* c, int which, uint64_t* rng) {
     double mask[VALUES];
     int n = which == 0 ? 4 : which == 1 ? 2 : random_whole(rng, 5, 7);
     for (int t = 0; t < n; t++) mask[t] = t >= 1 && t < n - 1 && t != 2;
-    add_number(c, "reward", REAL, which == 0 ? 1 : which == 1 ? 0.5 : random_between(rng, -1, 1));
+    add_scalars(c, "reward", NUMBERS(which == 0 ? 1 : which == 1 ? 0.5 : random_between(rng, -1, 1)));
     add_numbers(c, "kl", FLOATS, n,
                 which > 1 ? some(n, 0, 1, rng) : which ? NUMBERS(0.2, NAN) : NUMBERS(0.1, 0.2, 0.3, 0.9));
     add_numbers(c, "mask", WHOLES, n, which == 0 ? NUMBERS(1, 1, 1, 0) : which == 1 ? NUMBERS(1, 0) : mask);
-    add_number(c, "T1", WHOLE, n);
-    add_number(c, "beta", REAL, which == 0 ? 0.1 : which == 1 ? 0.5 : random_between(rng, 0.1, 0.6));
+    add_scalars(c, "T1", NUMBERS(n));
+    add_scalars(c, "beta", NUMBERS(which == 0 ? 0.1 : which == 1 ? 0.5 : random_between(rng, 0.1, 0.6)));
 }
 CALL(penalized_reward, returns(f, AS(my_penalized_reward)((float)number(f, 0), floats(f, 1), wholes(f, 2),
                                                           whole(f, 3), (float)number(f, 4))))
@@ -81,8 +80,7 @@ static void add_group(Case* c, int which, uint64_t* rng, int with_logp) {
     else add_arg(c, "dlogp", OUT_FLOATS, K * T1)->row = T1;
     add_numbers(c, "reward", FLOATS, K, which == 0 ? NUMBERS(1, 1, 0, 0) : some(K, 0.3, 2, rng));
     add_numbers(c, "mask", WHOLES, K * T1, mask)->row = T1;
-    add_number(c, "K", WHOLE, K);
-    add_number(c, "T1", WHOLE, T1);
+    add_scalars(c, "K T1", NUMBERS(K, T1));
 }
 
 static void make_group_loss(Case* c, int which, uint64_t* rng) { add_group(c, which, rng, 1); }
@@ -142,12 +140,10 @@ static double slips_group_loss(const float* logp, const float* r, const int* mas
 static void make_clip(Case* c, int which, uint64_t* rng) {
     double adv = random_between(rng, 0.5, 2) * (random_whole(rng, 0, 1) ? 1 : -1);
     add_arg(c, "slope", OUT_DOUBLES, 1);
-    add_number(c, "ratio", REAL,
-               which < 4 ? (which < 2 ? 1.5 : 0.5) : which == 4 ? random_between(rng, 0.9, 1.1)
-               : which == 5 ? random_between(rng, 1.35, 1.9) : random_between(rng, 0.3, 0.7));
-    add_number(c, "adv", REAL, which == 0 || which == 3 ? -1 : which < 4 ? 1 : adv);
-    add_number(c, "clip_low", REAL, 0.2);
-    add_number(c, "clip_high", REAL, 0.28);
+    double ratio = which < 4 ? (which < 2 ? 1.5 : 0.5) : which == 4 ? random_between(rng, 0.9, 1.1)
+                   : which == 5 ? random_between(rng, 1.35, 1.9) : random_between(rng, 0.3, 0.7);
+    adv = which == 0 || which == 3 ? -1 : which < 4 ? 1 : adv;
+    add_scalars(c, "ratio adv clip_low clip_high", NUMBERS(ratio, adv, 0.2, 0.28));
 }
 CALL(clip, returns(f, AS(my_clip)(doubles(f, 0), number(f, 1), number(f, 2), number(f, 3), number(f, 4))))
 static double slips_clip(double* slope, double ratio, double adv, double low, double high) {
@@ -180,9 +176,8 @@ static void make_gae(Case* c, int which, uint64_t* rng) {
     add_arg(c, "adv", OUT_FLOATS, T);
     add_numbers(c, "reward", FLOATS, T, which == 0 ? NUMBERS(0, 1) : some(T, -1, 1, rng));
     add_numbers(c, "value", FLOATS, T, which == 0 ? NUMBERS(0.25, 0.5) : some(T, -1, 1, rng));
-    add_number(c, "T", WHOLE, T);
-    add_number(c, "gamma", REAL, which == 0 ? 0.9 : random_between(rng, 0.7, 0.95));
-    add_number(c, "lambda", REAL, which == 0 ? 0.5 : random_between(rng, 0.2, 0.8));
+    add_scalars(c, "T gamma", NUMBERS(T, which == 0 ? 0.9 : random_between(rng, 0.7, 0.95)));
+    add_scalars(c, "lambda", NUMBERS(which == 0 ? 0.5 : random_between(rng, 0.2, 0.8)));
 }
 CALL(gae, AS(my_gae)(floats(f, 0), floats(f, 1), floats(f, 2), whole(f, 3), (float)number(f, 4),
                      (float)number(f, 5)))
@@ -224,7 +219,7 @@ static void make_sft(Case* c, int which, uint64_t* rng) {
     for (int t = 0; t < n; t++) mask[t] = t >= 2 && t < n - 1;
     add_numbers(c, "logp", FLOATS, n, which == 0 ? NUMBERS(-4, -6, -0.5, -1.5) : some(n, -5, -0.1, rng));
     add_numbers(c, "mask", WHOLES, n, which == 0 ? NUMBERS(0, 0, 1, 1) : mask);
-    add_number(c, "n", WHOLE, n);
+    add_scalars(c, "n", NUMBERS(n));
 }
 CALL(sft, returns(f, AS(my_sft)(floats(f, 0), wholes(f, 1), whole(f, 2))))
 static double slips_sft(const float* logp, const int* mask, int n) {
@@ -245,8 +240,8 @@ static double slips_sft(const float* logp, const int* mask, int n) {
 
 // ---- 24. Bradley-Terry
 static void make_reward_model_loss(Case* c, int which, uint64_t* rng) {
-    add_number(c, "chosen", REAL, which == 0 ? 1.3 : which == 1 ? -400 : random_between(rng, -2, 2));
-    add_number(c, "rejected", REAL, which == 0 ? 0.4 : which == 1 ? 400 : random_between(rng, -2, 2));
+    add_scalars(c, "chosen rejected", which == 0 ? NUMBERS(1.3, 0.4) : which == 1 ? NUMBERS(-400, 400)
+                                      : some(2, -2, 2, rng));
 }
 CALL(reward_model_loss, returns(f, AS(my_reward_model_loss)(number(f, 0), number(f, 1))))
 
@@ -268,11 +263,9 @@ static double slips_reward_model_loss(double chosen, double rejected) {
 
 // ---- 25. DPO
 static void make_dpo(Case* c, int which, uint64_t* rng) {
-    add_number(c, "chosen", REAL, which == 0 ? -10 : random_between(rng, -14, -6));
-    add_number(c, "rejected", REAL, which == 0 ? -13.5 : random_between(rng, -14, -6));
-    add_number(c, "ref_chosen", REAL, which == 0 ? -11 : random_between(rng, -14, -6));
-    add_number(c, "ref_rejected", REAL, which == 0 ? -14 : random_between(rng, -14, -6));
-    add_number(c, "beta", REAL, which == 0 ? 0.1 : random_between(rng, 0.1, 0.5));
+    add_scalars(c, "chosen rejected ref_chosen ref_rejected",
+                which == 0 ? NUMBERS(-10, -13.5, -11, -14) : some(4, -14, -6, rng));
+    add_scalars(c, "beta", NUMBERS(which == 0 ? 0.1 : random_between(rng, 0.1, 0.5)));
 }
 CALL(dpo, returns(f, AS(my_dpo)(number(f, 0), number(f, 1), number(f, 2), number(f, 3), number(f, 4))))
 
@@ -306,7 +299,7 @@ static void make_best_of_n(Case* c, int which, uint64_t* rng) {
     add_numbers(c, "reward", FLOATS, n,
                 which == 0 ? NUMBERS(0.2, 0.9, NAN, 0.9) : which == 1 ? NUMBERS(NAN, 0.5, 0.9)
                 : which == 2 ? NUMBERS(NAN, NAN) : which == 3 ? NUMBERS(-2, -1, -3) : r);
-    add_number(c, "n", WHOLE, n);
+    add_scalars(c, "n", NUMBERS(n));
 }
 CALL(best_of_n, returns(f, AS(my_best_of_n)(floats(f, 0), whole(f, 1))))
 static int slips_best_of_n(const float* r, int n) {
@@ -335,9 +328,8 @@ static int slips_best_of_n(const float* r, int n) {
 // ---- 27. pass@k
 static void make_pass_at_k(Case* c, int which, uint64_t* rng) {
     int n = which == 0 ? 16 : which == 1 ? 4 : random_whole(rng, 10, 20), right = random_whole(rng, 2, n / 2);
-    add_number(c, "n", WHOLE, n);
-    add_number(c, "correct", WHOLE, which == 0 ? 3 : which == 1 ? 2 : right);
-    add_number(c, "k", WHOLE, which == 0 ? 4 : which == 1 ? 3 : random_whole(rng, 2, 4));
+    add_scalars(c, "n correct", NUMBERS(n, which == 0 ? 3 : which == 1 ? 2 : right));
+    add_scalars(c, "k", NUMBERS(which == 0 ? 4 : which == 1 ? 3 : random_whole(rng, 2, 4)));
 }
 CALL(pass_at_k, returns(f, AS(my_pass_at_k)(whole(f, 0), whole(f, 1), whole(f, 2))))
 static double slips_pass_at_k(int n, int c, int k) {
@@ -375,7 +367,7 @@ static void make_vote(Case* c, int which, uint64_t* rng) {
     add_texts(c, "answer", n, which == 0 ? LIST("38", "83", "38", "83.0", "\\frac{166}{2}")
                               : which == 1 ? LIST("", "7", "", "8", "", "8", "7") : which == 2 ? LIST("", "")
                               : which == 3 ? LIST("", "5") : list);
-    add_number(c, "n", WHOLE, n);
+    add_scalars(c, "n", NUMBERS(n));
 }
 CALL(vote, returns(f, AS(my_vote)(texts(f, 0), whole(f, 1), answers_equal)))
 
