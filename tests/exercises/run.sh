@@ -3,8 +3,8 @@
 # not compiled here. From the environment: CC, MY, N, ALL, HINT, SOLUTION; MODEL, where exercises 30 and 31
 # start from. Exit status: 0 = all that was asked is right, 1 = not, 2 = bad usage.
 my=${MY:-out/my.c}
-set -- ${N:+"N=$N"} ${ALL:+"ALL=$ALL"} ${HINT:+"HINT=$HINT"}
 model=${MODEL:-out/run/sft}
+export N ALL HINT
 open=
 case $N in 29 | 30 | 31) open=$N ;; esac
 refuse() {
@@ -16,7 +16,7 @@ refuse() {
 [ "${open:-29}" = 29 ] || [ -e "$model/model.safetensors" ] ||
     refuse "exercise $N starts from the supervised model that \`make run\` leaves in $model:" \
         "run that first, two minutes"
-[ -z "$SOLUTION" ] || exec ./build/ex SOLUTION "$@"
+[ -z "$SOLUTION" ] || exec ./build/ex SOLUTION
 
 if [ ! -e "$my" ]; then
     [ -z "$MY" ] || refuse "there is no file $my"
@@ -77,7 +77,7 @@ if [ -n "$open" ]; then
     status=$?
     [ $status -lt 128 ] || echo "your function was stopped: an index outside of its array, a NULL pointer?"
 else
-    ./build/ex "$library" "$my" "$@"
+    ./build/ex "$library" "$my"
     status=$?
 fi
 [ $status = 0 ] || complaint warning "The compiler warns:"
