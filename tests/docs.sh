@@ -71,6 +71,8 @@ for f in README.md docs/*.md; do
             for (i = 2; i < n; i += 2) { t = part[i]; gsub(/\\\|/, "|", t); print name ":" NR "\t" t }
         }' "$f"
 done > "$dir/said"
+# and what an exercise sends to: "chapter 7, advantages_rloo()"
+grep -noE '[a-z_0-9]+\(\)' tests/exercises/table.h | sed 's|^\([0-9]*\):|tests/exercises/table.h:\1	|' >> "$dir/said"
 
 awk -F '\t' -v known="$dir/known" '
     function bad(what) { print $1 ": no " what " `" $2 "`" }
@@ -135,6 +137,11 @@ same_numbers() {  # same_numbers WORD FILE: the file's numbers on stdin are thos
     grep -oE '^/\* ---- [0-9]+' docs/exercises.c | grep -oE '[0-9]+' | same_numbers Exercise docs/exercises.c
 } > "$dir/bad"
 result docs_claims_and_exercises
+
+# ---- the bugs of the zoo: every text that one replaces is in rl.c or train_gpt.c exactly once. (Whether the
+# tests catch the bugs takes minutes: make zoo.)
+awk -f tests/zoo/bugs.awk tests/zoo/bugs.txt | grep -vx '[3-9][0-9]' > "$dir/bad"
+result docs_zoo_can_be_applied
 
 # ---- the Chinese titles and Take aways: a block for each lesson, in their order, with the English that the
 # lesson prints, and lines that fit a terminal (in UTF-8 a character of three bytes is two columns wide)

@@ -1,7 +1,5 @@
-/* Exercises: the checker of `make ex` names the slip, and never a wrong one.
- *
- * For each exercise: rl.c's own function gives the numbers worked by hand, every slip gives the number that
- * its row says, no two of them can be confused, and each slip, run as a submission, is diagnosed as itself.
+/* Exercises: the checker of `make ex` names the slip, and never a wrong one. rl.c's own function gives the numbers
+ * worked by hand, each slip gives that of its row, can not be confused with another, and is diagnosed as itself.
  * Then the ways to fail that are no slips.
  */
 #define _DEFAULT_SOURCE
@@ -10,6 +8,8 @@
 #include "exercises/check.h"
 #include "exercises/table.h"
 #include "exercises/message.h"
+
+static const char* program;                // this one, as it was called
 
 // Compares an outcome with numbers as they are printed, "-0.6832 0.25": half a unit of the fourth decimal and
 // what a float loses (exercise 6 has a float of 1000, exact to 3e-5, hence its own tolerance). all = as many
@@ -122,7 +122,7 @@ static void test_failures_that_are_no_slips(void) {
         {S(bad_last), UNSET}, {S(bad_added), UNSET}, {S(bad_example_only), WRONG}, {NULL, MISSING}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (state_of("my_centered", bad[i].fn) != bad[i].state)
-            report_on(exercise_named("my_centered"), "another failure than", state_words[bad[i].state]);
+            report_on(exercise_named("my_centered"), "another failure than", states[bad[i].state].word);
     CHECK(state_of("my_zero_variance_odds", S(bad_nothing)) == TO_DO);
     CHECK(state_of("my_best_of_n", S(bad_no_index)) == TO_DO);
 #ifndef SANITIZED
@@ -137,21 +137,11 @@ static double odd_swapped_without_reference(double w, double l, double rw, doubl
     return softplus(beta * (w - l));
 }
 static double odd_fourth_power(double p, int K) { return pow(p, 4) + pow(1.0 - p, 4); }
-static void odd_mean_deviation(float* adv, const float* r, int K, float eps) {
-    double spread = 0.0, mean = total(r, K) / K;
-    for (int k = 0; k < K; k++) spread += fabs(r[k] - mean) / K;
-    for (int k = 0; k < K; k++) adv[k] = spread == 0.0 ? 0.0f : (float)((r[k] - mean) / (spread + eps));
-}
 static double odd_mean_added(float r, const float* kl, const int* mask, int n, float beta) {
     return r + beta * sum_of(kl, mask, n, SKIP) / ones_in(mask, n);
 }
 static void odd_running_mean(float* adv, const float* r, int K) {
     for (int k = 0; k < K; k++) adv[k] = (float)(r[k] - total(r, k + 1) / K);
-}
-static double odd_mean_without_mask(const float* z, const int* ids, const int* mask, int T, int V) {
-    double sum = 0.0;
-    for (int t = 0; t + 1 < T; t++) sum += row_logp(z, t, ids[t + 1], V);
-    return sum / (T - 1);
 }
 static void odd_absolute(double* k, double logp, double logp_ref) {
     my_kl(k, logp, logp_ref);
@@ -166,34 +156,20 @@ static double odd_clip(double* slope, double ratio, double adv, double low, doub
 static void odd_behind_the_last(float* out, const int* mask, int n, float verdict) {
     for (int t = 0; t < n; t++) out[t] = t > 0 && mask[t - 1] && !mask[t] ? verdict : 0.0f;
 }
-static void odd_smallest_subtracted(float* out, const float* z, int V) {
-    double low = z[0], sum = 0.0;
-    for (int i = 1; i < V; i++) low = fmin(low, z[i]);
-    for (int i = 0; i < V; i++) sum += exp(z[i] - low);
-    for (int i = 0; i < V; i++) out[i] = (float)(z[i] - low - log(sum));
-}
 static void odd_nearly(float* reward, const char* const* response, int K, double truth) {
     for (int k = 0; k < K; k++) {
         const char* last = after_last(response[k], "####");
         reward[k] = last && fabs(number_at(last) - truth) < 1.0;
     }
 }
-static void odd_none_is_0(float* reward, const char* const* response, int K, double truth) {
-    for (int k = 0; k < K; k++) {
-        const char* last = after_last(response[k], "####");
-        reward[k] = (last ? number_at(last) : 0.0) == truth;
-    }
-}
 
 #define ODD(name, odd) {"my_" #name, BIND(my_##name, odd)}
 static void test_no_wrong_diagnosis(void) {
     static const struct { const char* function; Fn fn; } odd[] = {
-        ODD(reward_model_loss, odd_held), ODD(dpo, odd_swapped_without_reference),
-        ODD(grpo, odd_mean_deviation), ODD(zero_variance_odds, odd_fourth_power), ODD(clip, odd_clip),
-        ODD(penalized_reward, odd_mean_added), ODD(centered, odd_running_mean), ODD(kl, odd_absolute),
-        ODD(answer_logprob, odd_mean_without_mask), ODD(pass_at_k, odd_right_for_wrong),
-        ODD(step_rewards, odd_behind_the_last), ODD(log_softmax, odd_smallest_subtracted),
-        ODD(hash_rewards, odd_nearly), ODD(hash_rewards, odd_none_is_0)};
+        ODD(reward_model_loss, odd_held), ODD(dpo, odd_swapped_without_reference), ODD(clip, odd_clip),
+        ODD(zero_variance_odds, odd_fourth_power), ODD(penalized_reward, odd_mean_added),
+        ODD(centered, odd_running_mean), ODD(kl, odd_absolute), ODD(pass_at_k, odd_right_for_wrong),
+        ODD(step_rewards, odd_behind_the_last), ODD(hash_rewards, odd_nearly)};
     static Verdict v;
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         judge(&v, exercise_named(odd[i].function), odd[i].fn);
@@ -204,21 +180,13 @@ static void test_no_wrong_diagnosis(void) {
 
 // ---- what is printed, and the file that students get
 
-// Every message of every slip, caught in a file: none is wider than a terminal of 80 columns.
-static void test_messages_fit_80_columns(void) {
+// Every message of every slip, for the test below (and for a person: ./build/exercises messages).
+static int print_all_messages(void) {
     static Verdict v;
-    FILE* file = tmpfile();
-    char line[1024];
-    int lines = 0;
-    CHECK(file != NULL);
-    if (!file) return;
-    fflush(stdout);
-    int kept = dup(1);
-    dup2(fileno(file), 1);
     for (int i = 0; i < EXERCISES; i++) {
         const Exercise* e = &exercises[i];
         judge(&v, e, NULL);
-        for (int s = -1; s < 0 || s < slip.count; s++) {
+        for (int s = -1; s < 1 || s < slip.count; s++) {
             if (s >= 0) {                                    // without a process for each
                 run_slip(&v.report, e, s);
                 v.at = first_different_case(&v.output, e, &v.report, &v.right);
@@ -230,46 +198,7 @@ static void test_messages_fit_80_columns(void) {
             print_row(i + 1, e, &v);
         }
     }
-    fflush(stdout);
-    dup2(kept, 1);
-    close(kept);
-    rewind(file);
-    for (; fgets(line, sizeof line, file); lines++) {
-        line[strcspn(line, "\n")] = 0;
-        if (width_of(line, strlen(line)) > COLUMNS && strchr(line + INDENT, ' '))
-            report_on(exercises, "a message is too wide", line);
-    }
-    CHECK(lines > 1000);
-    fclose(file);
-}
-
-// Each exercise of the table has its skeleton: number, name, example, an English and a Chinese statement.
-static void test_skeletons_agree_with_the_table(void) {
-    static char text[1 << 16];
-    FILE* file = fopen("docs/exercises.c", "rb");
-    CHECK(file != NULL);
-    if (!file) return;
-    text[fread(text, 1, sizeof text - 1, file)] = 0;
-    fclose(file);
-    const char* at = text;
-    for (const Exercise* e = exercises; e < exercises + EXERCISES; e++) {
-        char title[128];
-        snprintf(title, sizeof title, "/* ---- %d. ", (int)(e - exercises) + 1);
-        at = strstr(at, title);
-        if (!at) {
-            report_on(e, "has no skeleton", title);
-            return;
-        }
-        const char *end = strstr(at, "*/"), *function = strstr(at, e->function);
-        const char* example = strstr(at, "Example");
-        int chinese = 0;
-        for (const char* p = at; end && p < end; p++)
-            chinese += (unsigned char)*p >= 0xE4 && (unsigned char)*p <= 0xE9;
-        if (!end || !function || function < end || function - end > 20)
-            report_on(e, "the skeleton's function", e->function);
-        if (!example || example > end) report_on(e, "the skeleton has no example", e->function);
-        if (chinese < 10) report_on(e, "the skeleton has no Chinese statement", e->function);
-    }
+    return 0;
 }
 
 static int run_lines(char last[256], const char* command) {
@@ -280,6 +209,42 @@ static int run_lines(char last[256], const char* command) {
     snprintf(last, 256, "%.*s", (int)strcspn(line, "\n"), line);
     if (pipe) pclose(pipe);
     return lines;
+}
+
+// None is wider than a terminal of 80 columns (where a Chinese character, of three bytes, takes two).
+static void test_messages_fit_80_columns(void) {
+    char last[256], command[512];
+    snprintf(command, sizeof command, "LC_ALL=C; export LC_ALL; %s messages | awk '"
+             "{ n = length($0); n += gsub(/[\343-\357]/, \"&\") - gsub(/[\200-\277]/, \"&\") } "
+             "n > 80 && substr($0, 13) ~ / / { wide = \"too wide: \" $0 } "
+             "END { print (wide != \"\" ? wide : NR > 1000 ? \"none is too wide\" : NR \" lines\") }'", program);
+    run_lines(last, command);
+    CHECK_TEXT(last, "none is too wide");
+}
+
+// Each exercise of the table has its skeleton, in order: number, an English and a Chinese statement, an
+// example, and right behind them the function.
+static void test_skeletons_agree_with_the_table(void) {
+    static char text[1 << 16];
+    char title[32], *at = text;
+    FILE* file = fopen("docs/exercises.c", "rb");
+    text[file ? fread(text, 1, sizeof text - 1, file) : 0] = 0;
+    if (file) fclose(file);
+    for (int i = 0; i < EXERCISES; i++) {
+        snprintf(title, sizeof title, "/* ---- %d. ", i + 1);
+        char *begin = strstr(at, title), *end = begin ? strstr(begin, "*/") : NULL;
+        char* function = end ? strstr(end, exercises[i].function) : NULL;
+        if (!function || function - end > 20) {
+            report_on(&exercises[i], "has no skeleton", title);
+            return;
+        }
+        int chinese = 0;
+        *end = 0;
+        for (const char* p = begin; *p; p++) chinese += (unsigned char)*p >= 0xE4 && (unsigned char)*p <= 0xE9;
+        if (!strstr(begin, "Example")) report_on(&exercises[i], "the skeleton has no example", title);
+        if (chinese < 10) report_on(&exercises[i], "the skeleton has no Chinese statement", title);
+        at = function;
+    }
 }
 
 // The whole way, as `make ex` goes it: compile, load, check.
@@ -306,25 +271,12 @@ static void test_the_open_exercises_still_fit_rl(void) {
     CHECK(lines == 0);
 }
 
-// "chapter 7, advantages_rloo()": the function that a message sends to is in the book.
-static void test_functions_to_read_exist(void) {
-    char command[160], last[256];
-    for (const Exercise* e = exercises; e < exercises + EXERCISES; e++)
-        for (const char *p = e->read, *end; (end = strstr(p, "()")); p = end + 2) {
-            const char* name = end;
-            while (name > p && (isalnum((unsigned char)name[-1]) || name[-1] == '_')) name--;
-            int length = (int)(end - name);
-            snprintf(command, sizeof command, "cat rl.c train_gpt.c | grep -c ' %.*s('", length, name);
-            run_lines(last, command);
-            if (!atoi(last)) report_on(e, "names a function that is not there", name);
-        }
-}
-
-int main(void) {
+int main(int argc, char** argv) {
+    program = argv[0];
+    if (argc > 1) return print_all_messages();
     RUN_ALL(TEST(test_values_by_hand), TEST(test_every_slip_is_diagnosed_as_itself),
             TEST(test_failures_that_are_no_slips), TEST(test_no_wrong_diagnosis),
             TEST(test_messages_fit_80_columns), TEST(test_skeletons_agree_with_the_table),
-            TEST(test_functions_to_read_exist),
             TEST(test_the_open_exercises_still_fit_rl), TEST(test_the_students_loop));
     return check_failed != 0;
 }
