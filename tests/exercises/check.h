@@ -1,7 +1,7 @@
-/* check.h - runs one exercise (table.h) on its inputs and says what came out. First come its examples, worked by
- * hand, then inputs from a seeded generator. Each call runs in a process of its own with limits on time and memory,
- * on arrays between guards, with outputs that start as a NaN of our own. What came out is compared with what rl.c's
- * own function gives, then with what each classic slip gives: only one that agrees on every input is named.
+/* check.h - runs one exercise (table.h) on its inputs and says what came out. First come its examples, worked
+ * by hand, then inputs from a seeded generator. Each call runs in a process of its own, limited in time and
+ * memory, on arrays between guards; outputs start as a NaN of our own. The result is compared with that of
+ * rl.c's function, then with that of each classic slip: only one that agrees on every input is named.
  */
 #ifndef EXERCISES_CHECK_H
 #define EXERCISES_CHECK_H
@@ -52,7 +52,7 @@ static Arg* add_numbers(Case* c, const char* name, Kind kind, int n, const doubl
 
 // "T gamma": a number for each of the names
 static void add_scalars(Case* c, const char* names, const double* x) {
-    for (; *names; names += strcspn(names, " "), names += *names == ' ') add_numbers(c, names, SCALAR, 1, x++);
+    for (; names; names = strchr(names + 1, ' ')) add_numbers(c, names + (*names == ' '), SCALAR, 1, x++);
 }
 
 static void add_texts(Case* c, const char* name, int n, const char* const* text) {
@@ -233,12 +233,11 @@ typedef struct {
     Outcome outcome[CASES];
 } Report;
 
-// Does this NaN carry the mark, whatever its sign, and whether it has gone through a float or not?
+// Does this NaN carry the mark, whatever its sign and quiet bit, gone through a float or not?
 static int same_mark(double x, Number wide, Number narrow) {
-    const uint64_t free_wide = 0x8008000000000000u;          // the sign, and the bit of a quiet NaN
-    const uint32_t free_narrow = 0x80400000u;
     Number d = {.d = x}, f = {.f = (float)x};
-    return isnan(x) && (!((d.wide ^ wide.wide) & ~free_wide) || !((f.narrow ^ narrow.narrow) & ~free_narrow));
+    return isnan(x) && (!((d.wide ^ wide.wide) & 0x7FF7FFFFFFFFFFFFu) ||
+                        !((f.narrow ^ narrow.narrow) & 0x7FBFFFFFu));
 }
 
 static void add_output(Outcome* o, double x, int untouched) {

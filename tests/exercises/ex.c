@@ -2,8 +2,8 @@
  *
  *     ex LIBRARY SOURCE       SOURCE is only named in messages; ex SOLUTION: rl.c's own functions
  *
- * From the environment: N, only this one; ALL, a line for each; HINT. The submission is loaded apart from rl.c:
- * neither can see the other's functions. Exit status: 0 = all that was asked is right, 1 = not, 2 = bad usage.
+ * From the environment: N, only this one; ALL, a line for each; HINT. The submission is loaded apart from
+ * rl.c: neither sees the other's functions. Exit status: 0 = what was asked is right, 1 = not, 2 = bad usage.
  */
 #define _DEFAULT_SOURCE
 #define _DARWIN_C_SOURCE
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
             return v.state != RIGHT;
         }
     }
-    if (all) printf("%s: what is not right in detail, make ex N=...\n%d of %d right\n", source, right, EXERCISES);
-    else printf("%d of %d right. The open ones: make ex N=29, N=30, N=31\n", EXERCISES, EXERCISES);
+    if (all) printf("%s: what is not right in detail, make ex N=...\n", source);
+    printf("%d of %d right%s\n", right, EXERCISES, all ? "" : ". The open ones: make ex N=29, N=30, N=31");
     return right != EXERCISES;
 }

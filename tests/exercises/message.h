@@ -92,8 +92,8 @@ static void print_what_happened(const Case* c, const Verdict* v) {
     if (v->state == UNSET)
         print_field("happened", v->report.outcome[v->at].unset[v->output] == UNTOUCHED
             ? "output number %d, counted from 0, was not set: does the loop reach it, in every case?"
-            : "output number %d, counted from 0, was read before it was set. An output starts as NaN, and NaN + "
-              "x stays NaN: set it with = before += or before it is read", v->output);
+            : "output number %d, counted from 0, was read before it was set. An output starts as NaN, and "
+              "NaN + x stays NaN: set it with = before += or before it is read", v->output);
     if (format) print_field("happened", format, name, v->report.index, name, a->n, name, name, a->n - 1);
 }
 

@@ -66,9 +66,9 @@ static double slips_return(const double* r, int T, double gamma) {
 // ---- 2. the value of a state
 static void make_chain_value(Case* c, int which, uint64_t* rng) {
     add_scalars(c, "s", NUMBERS(which == 0 ? 2 : which == 1 ? 1 : random_whole(rng, 1, 3)));
-    add_scalars(c, "pi_right", NUMBERS(which == 0 ? 0.75 : which == 1 ? 0.5 : random_between(rng, 0.55, 0.9)));
+    double pi = which == 0 ? 0.75 : which == 1 ? 0.5 : random_between(rng, 0.55, 0.9);
     double slip = which == 0 ? 1.0 / 6.0 : which == 1 ? 0.25 : random_between(rng, 0.05, 0.3);
-    add_scalars(c, "slip", &slip);
+    add_scalars(c, "pi_right slip", NUMBERS(pi, slip));
 }
 CALL(chain_value, returns(f, AS(my_chain_value)(whole(f, 0), number(f, 1), number(f, 2))))
 
