@@ -214,8 +214,8 @@ static int run_lines(char last[256], const char* command) {
 // None is wider than a terminal of 80 columns (where a Chinese character, of three bytes, takes two).
 static void test_messages_fit_80_columns(void) {
     char last[256], command[512];
-    snprintf(command, sizeof command, "LC_ALL=C; export LC_ALL; %s messages | awk '{ if (NR > 1000) many = 1 } "
-             "{ n = length($0); n += gsub(/[\343-\357]/, \"&\") - gsub(/[\200-\277]/, \"&\") } "
+    snprintf(command, sizeof command, "LC_ALL=C; export LC_ALL; %s messages | awk '"
+             "NR > 1000 { many = 1 } { n = length($0); n += gsub(/[\343-\357]/, \"&\") - gsub(/[\200-\277]/, \"&\") } "
              "n > 80 && substr($0, 13) ~ / / { wide = \"too wide: \" $0 } "
              "END { print (wide != \"\" ? wide : many ? \"none is too wide\" : \"few lines\") }'", program);
     run_lines(last, command);

@@ -1,5 +1,5 @@
-/* open.c - `make ex N=29`, 30 and 31: exercises without one right answer, judged by what the training makes of
- * them: ex_open LIBRARY N [MODEL OUT]. This is ./rl with two things in it that are the student's, loaded from
+/* open.c - `make ex N=29`, 30 and 31: exercises without one right answer, judged by what the training makes
+ * of them: ex_open LIBRARY N [MODEL OUT]. This is ./rl with two things in it that are the student's, loaded from
  * LIBRARY: the advantage of CartPole's steps, and a reward. Exit status: 0 = reached, 1 = not, 2 = bad usage.
  */
 #define _DEFAULT_SOURCE
@@ -33,7 +33,8 @@ static void learn_cartpole(double* w, uint64_t seed, StepAdvantages* advantages)
         int length[CARTPOLE_GROUP];
         collect_group(group, w, &rng);
         for (int k = 0; k < CARTPOLE_GROUP; k++) length[k] = first[k + 1] - first[k];
-        for (int k = 0; k < CARTPOLE_GROUP; k++) advantages(adv + first[k], length[k], length, CARTPOLE_GROUP);
+        for (int k = 0; k < CARTPOLE_GROUP; k++)
+            advantages(adv + first[k], length[k], length, CARTPOLE_GROUP);
         for (int i = 0; i < first[CARTPOLE_GROUP]; i++)
             if (!isfinite(adv[i]))
                 fail(1, "an advantage is not a number, or infinite: is adv[t] set for each t < T?");
