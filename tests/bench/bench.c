@@ -81,7 +81,8 @@ static void bench_matmul(void) {
     }
     double top = median(peak, ROUNDS);
     printf("matmul, %d threads, %d tokens; peak of fused multiply-adds: %.0f GFLOP/s\n\n"
-           "  %-16s %5s %5s %5s %10s %8s\n", thread_count(), N, top, "product", "M", "N", "K", "GFLOP/s", "of peak");
+           "  %-16s %5s %5s %5s %10s %8s\n",
+           thread_count(), N, top, "product", "M", "N", "K", "GFLOP/s", "of peak");
     for (int i = 0; i < SHAPES; i++) {
         const Shape* s = &shapes[i];
         double work = 2.0 * s->M * s->N * s->K, gflops = median(speed[i], ROUNDS);
