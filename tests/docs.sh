@@ -22,19 +22,7 @@ result() {  # result NAME: ok when the file of complaints is empty
 }
 
 # ---- what there is: words of the sources without their comments, options of each command, targets, files
-code() {
-    awk '{
-        line = $0
-        while (1) {
-            if (block) { i = index(line, "*/"); if (!i) next; line = substr(line, i + 2); block = 0 }
-            i = index(line, "/*"); j = index(line, "//")
-            if (j && (!i || j < i)) { line = substr(line, 1, j - 1); break }
-            if (!i) break
-            printf "%s ", substr(line, 1, i - 1); line = substr(line, i + 2); block = 1
-        }
-        print line
-    }' "$@"
-}
+code() { sed -e 's|//.*||' -e 's|/\*.*\*/||g' -e '\|/\*|,\|\*/|d' "$1"; }
 options() { grep -oE -- '--[a-z][a-z0-9-]*' | sort -u | sed "s/^/option $1 /"; }
 for f in rl.c train_gpt.c data/*.c tests/*.c tests/*.h docs/*.c docs/*.h; do code "$f"; done > "$dir/code"
 {
