@@ -60,22 +60,17 @@ for f in README.md docs/*.md; do
         }' "$f"
 done > "$dir/said"
 # and what an exercise sends to: "chapter 7, advantages_rloo()"
-grep -noE '[a-z_0-9]+\(\)' tests/exercises/table.h | sed 's|^\([0-9]*\):|tests/exercises/table.h:\1	|' >> "$dir/said"
+table=tests/exercises/table.h
+grep -noE '[a-z_0-9]+\(\)' $table | tr ':' '\t' | sed "s|^|$table:|" >> "$dir/said"
 
 awk -F '\t' -v known="$dir/known" '
-    function bad(what) { print $1 ": no " what " `" $2 "`" }
-    function options(words, n, command,   i, o) {         # every --option of the command line
-        for (i = 1; i <= n; i++) {
-            o = words[i]
-            sub(/=.*/, "", o)
-            if (o !~ /^--[a-z]/ || o == "--help" || ("option " command " " o) in has) continue
-            bad("option " o " of " command " in")
-        }
+    function need(kind, name) {
+        if (!((kind " " name) in has)) print $1 ": no " kind " " name (name == $2 ? "" : " in `" $2 "`")
     }
     BEGIN {
         while ((getline line < known) > 0) {
-            has[line] = 1
-            if (line ~ /^option /) { split(line, w, " "); anywhere[w[3]] = 1 }
+            has[line]
+            if (split(line, w, " ") == 3) has["option " w[3]]      # of any command
         }
     }
     {
@@ -83,22 +78,21 @@ awk -F '\t' -v known="$dir/known" '
         if (w[1] == "./rl" || w[1] == "./train_gpt") {
             command = w[1] == "./rl" ? w[2] : "train_gpt"
             if (n == 1 || command ~ /^-|^[A-Z]/) next
-            if (w[1] == "./rl" && !(("command " command) in has)) { bad("command"); next }
-            if (command == "lesson" && n > 2 && w[3] !~ /^-|^[A-Z]/ && !(("lesson " w[3]) in has))
-                bad("lesson")
-            options(w, n, command)
+            if (w[1] == "./rl") need("command", command)
+            if (command == "lesson" && n > 2 && w[3] !~ /^-|^[A-Z]/) need("lesson", w[3])
+            for (i = 1; i <= n; i++) {
+                sub(/=.*/, "", w[i])
+                if (w[i] ~ /^--[a-z]/ && w[i] != "--help") need("option " command, w[i])
+            }
         } else if (w[1] == "make") {
-            if (n > 1 && w[2] !~ /=/ && !(("target " w[2]) in has)) bad("target")
-        } else if (t ~ /^--[a-z][a-z0-9-]*( [^ ]+)?$/) {
-            if (!(w[1] in anywhere)) bad("option")
-        } else if (t ~ /^<\|[a-z_]+\|>$/) {
-            if (!(("token " t) in has)) bad("token")
-        } else if (t ~ /^[A-Za-z0-9_.\/-]+\.[a-z]+$/ && t !~ /^out\/|^build\/|^\.\.?\/|^[0-9.]+$/) {
-            if (!(("file " t) in has)) bad("file")
-        } else if (t ~ /^[A-Za-z_][A-Za-z0-9_]*(\(\))?$/) {
+            if (n > 1 && w[2] !~ /=/) need("target", w[2])
+        } else if (t ~ /^--[a-z][a-z0-9-]*( [^ ]+)?$/) need("option", w[1])
+        else if (t ~ /^<\|[a-z_]+\|>$/) need("token", t)
+        else if (t ~ /^[A-Za-z0-9_.\/-]+\.[a-z]+$/ && t !~ /^(out|build|\.\.?)\/|^[0-9.]+$/) need("file", t)
+        else if (t ~ /^[A-Za-z_][A-Za-z0-9_]*(\(\))?$/) {
             if ($1 ~ /answers\.md/ && t !~ /_|\(/) next              # a page of answers, which may be words
             sub(/\(\)$/, "", t)
-            if (!(("word " t) in has)) bad("name")
+            need("word", t)
         }
     }' "$dir/said" > "$dir/bad"
 [ -s "$dir/said" ] || echo "no backticks were found" > "$dir/bad"
