@@ -385,33 +385,29 @@ static int find_slip(const Exercise* e, const Report* r) {
     return -1;
 }
 
-// The very NAN of math.h, which the skeleton returns (0/0 has another sign on most machines).
-static int is_plain_nan(double x) {
-    const double nothing = (double)NAN;
-    return !memcmp(&x, &nothing, sizeof x);
-}
-
-// Has nobody written anything yet? Every output of every case is as it was, or what the skeleton returns.
+// Has nobody written anything yet? Every output of every case is as it was, or what the skeleton returns:
+// INT_MIN, or the very NAN of math.h (0/0 has another sign on most machines).
 static int is_untouched(const Exercise* e, const Report* r) {
-    for (int i = 0; i < case_count(e); i++)
-        for (int j = 0; j < r->outcome[i].count; j++) {
-            double x = r->outcome[i].out[j];
-            if (!is_plain_nan(x) && x != (double)INT_MIN && r->outcome[i].unset[j] != UNTOUCHED) return 0;
-        }
+    const double nothing = (double)NAN;
+    for (int i = 0; i < case_count(e); i++) {
+        const Outcome* o = &r->outcome[i];
+        for (int j = 0; j < o->count; j++)
+            if (memcmp(&o->out[j], &nothing, sizeof nothing) && o->out[j] != (double)INT_MIN &&
+                o->unset[j] != UNTOUCHED) return 0;
+    }
     return 1;
 }
 
-// A mark in an output: not set, or computed from a number outside of an array.
+// A mark in an output: not set, or computed from a number outside of an array. Without one: WRONG.
 static State find_mark(Verdict* v, const Exercise* e) {
-    for (int i = 0; i < case_count(e); i++)
-        for (int j = 0; j < v->report.outcome[i].count; j++) {
-            const Outcome* o = &v->report.outcome[i];
-            v->at = i;
-            v->output = j;
-            if (o->unset[j]) return UNSET;
-            if (o->outside[j] && !isnan(v->right.outcome[i].out[j])) return READ_OUTSIDE;
+    for (v->at = 0; v->at < case_count(e); v->at++) {
+        const Outcome* o = &v->report.outcome[v->at];
+        for (v->output = 0; v->output < o->count; v->output++) {
+            if (o->unset[v->output]) return UNSET;
+            if (o->outside[v->output] && !isnan(v->right.outcome[v->at].out[v->output])) return READ_OUTSIDE;
         }
-    return RIGHT;
+    }
+    return WRONG;
 }
 
 static State state_of_process(const Report* r, int status) {
@@ -442,7 +438,6 @@ static void judge(Verdict* v, const Exercise* e, Fn fn) {
     v->at = at;
     v->output = output;
     if (v->state == TO_DO) return;
-    v->state = WRONG;
     v->slip = find_slip(e, &v->report);
     v->what = slip.what;
 }
