@@ -1,8 +1,6 @@
-/* Exercises: the checker of `make ex` names the slip, and never a wrong one.
- *
- * For each exercise: rl.c's own function gives the numbers worked by hand, every slip gives the number that
- * its row says, no two of them can be confused, and each slip, run as a submission, is diagnosed as itself.
- * Then the ways to fail that are no slips.
+/* Exercises: the checker of `make ex` names the slip, and never a wrong one. rl.c's own function gives the
+ * numbers worked by hand; each slip gives that of its row, can not be confused with another, and is diagnosed
+ * as itself. Then the ways to fail that are no slips.
  */
 #define _DEFAULT_SOURCE
 #define _DARWIN_C_SOURCE
@@ -10,6 +8,8 @@
 #include "exercises/check.h"
 #include "exercises/table.h"
 #include "exercises/message.h"
+
+static const char* program;                // this one, as it was called
 
 // Compares an outcome with numbers as they are printed, "-0.6832 0.25": half a unit of the fourth decimal and
 // what a float loses (exercise 6 has a float of 1000, exact to 3e-5, hence its own tolerance). all = as many
@@ -76,59 +76,32 @@ static void test_every_slip_is_diagnosed_as_itself(void) {
 
 // ---- ways to fail that are no slips
 
-static const Exercise* exercise_named(const char* function) {
-    const Exercise* e = exercises;
-    while (strcmp(e->function, function)) e++;
-    return e;
-}
-
-static State state_of(const char* function, Fn fn) {
-    static Verdict v;
-    judge(&v, exercise_named(function), fn);
-    return v.state;
-}
-
 #define BAD(name, ...) static void name(float* adv, const float* reward, int K) { __VA_ARGS__ }
-BAD(bad_loop, for (volatile int k = 0; k < K; k = 0) adv[k] = reward[k];)
-BAD(bad_pointer,
+BAD(endless, for (volatile int k = 0; k < K; k = 0) adv[k] = reward[k];)
+BAD(null_pointer,
     volatile float* const nowhere = NULL;
     for (int k = 0; k < K; k++) nowhere[k] = reward[k];)
-BAD(bad_exit, exit(0);)
-BAD(bad_write,
+BAD(exits, exit(0);)
+BAD(writes_outside,
     my_centered(adv, reward, K);
     adv[K] = 0.0f;)
-BAD(bad_input,
+BAD(changes_input,
     my_centered(adv, reward, K);
     ((float*)(intptr_t)(const void*)reward)[1] = 7.0f;)
-BAD(bad_untouched, )
-BAD(bad_last, for (int k = 0; k + 1 < K; k++) adv[k] = (float)(reward[k] - total(reward, K) / K);)
-BAD(bad_added, for (int k = 0; k < K; k++) adv[k] += reward[k];)
-BAD(bad_example_only, for (int k = 0; k < K; k++) adv[k] = reward[k] - 0.1875f;)
-BAD(bad_read,
+BAD(untouched, )
+BAD(all_but_the_last, for (int k = 0; k + 1 < K; k++) adv[k] = (float)(reward[k] - total(reward, K) / K);)
+BAD(added, for (int k = 0; k < K; k++) adv[k] += reward[k];)
+BAD(example_only, for (int k = 0; k < K; k++) adv[k] = reward[k] - 0.1875f;)
+BAD(reads_outside,
     double sum = 0.0;
     for (volatile int k = 0; k <= K; k++) sum += reward[k];
     for (int k = 0; k < K; k++) adv[k] = (float)(reward[k] - sum / K);)
-BAD(bad_memory,
+BAD(much_memory,
     volatile char* block = malloc((size_t)3 << 30);
     for (size_t i = 0; i < (size_t)3 << 30; i += 4096) block[i] = 1;
     my_centered(adv, reward, K);)
-static double bad_nothing(double p, int K) { return NAN; }
-static int bad_no_index(const float* reward, int n) { return INT_MIN; }
-
-static void test_failures_that_are_no_slips(void) {
-    static const struct { Fn fn; State state; } bad[] = {
-        {S(bad_loop), ENDLESS}, {S(bad_pointer), CRASHED}, {S(bad_exit), ENDED}, {S(bad_untouched), TO_DO},
-        {S(bad_write), WROTE_OUTSIDE}, {S(bad_read), READ_OUTSIDE}, {S(bad_input), CHANGED_INPUT},
-        {S(bad_last), UNSET}, {S(bad_added), UNSET}, {S(bad_example_only), WRONG}, {NULL, MISSING}};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        if (state_of("my_centered", bad[i].fn) != bad[i].state)
-            report_on(exercise_named("my_centered"), "another failure than", state_words[bad[i].state]);
-    CHECK(state_of("my_zero_variance_odds", S(bad_nothing)) == TO_DO);
-    CHECK(state_of("my_best_of_n", S(bad_no_index)) == TO_DO);
-#ifndef SANITIZED
-    CHECK(state_of("my_centered", S(bad_memory)) == CRASHED);
-#endif
-}
+static double nothing(double p, int K) { return NAN; }
+static int no_index(const float* reward, int n) { return INT_MIN; }
 
 // Wrong in ways that no list has, each near to a slip: two slips at once, a constant, a guard that cuts. No
 // diagnosis, rather than a wrong one.
@@ -137,21 +110,11 @@ static double odd_swapped_without_reference(double w, double l, double rw, doubl
     return softplus(beta * (w - l));
 }
 static double odd_fourth_power(double p, int K) { return pow(p, 4) + pow(1.0 - p, 4); }
-static void odd_mean_deviation(float* adv, const float* r, int K, float eps) {
-    double spread = 0.0, mean = total(r, K) / K;
-    for (int k = 0; k < K; k++) spread += fabs(r[k] - mean) / K;
-    for (int k = 0; k < K; k++) adv[k] = spread == 0.0 ? 0.0f : (float)((r[k] - mean) / (spread + eps));
-}
 static double odd_mean_added(float r, const float* kl, const int* mask, int n, float beta) {
     return r + beta * sum_of(kl, mask, n, SKIP) / ones_in(mask, n);
 }
 static void odd_running_mean(float* adv, const float* r, int K) {
     for (int k = 0; k < K; k++) adv[k] = (float)(r[k] - total(r, k + 1) / K);
-}
-static double odd_mean_without_mask(const float* z, const int* ids, const int* mask, int T, int V) {
-    double sum = 0.0;
-    for (int t = 0; t + 1 < T; t++) sum += row_logp(z, t, ids[t + 1], V);
-    return sum / (T - 1);
 }
 static void odd_absolute(double* k, double logp, double logp_ref) {
     my_kl(k, logp, logp_ref);
@@ -166,59 +129,51 @@ static double odd_clip(double* slope, double ratio, double adv, double low, doub
 static void odd_behind_the_last(float* out, const int* mask, int n, float verdict) {
     for (int t = 0; t < n; t++) out[t] = t > 0 && mask[t - 1] && !mask[t] ? verdict : 0.0f;
 }
-static void odd_smallest_subtracted(float* out, const float* z, int V) {
-    double low = z[0], sum = 0.0;
-    for (int i = 1; i < V; i++) low = fmin(low, z[i]);
-    for (int i = 0; i < V; i++) sum += exp(z[i] - low);
-    for (int i = 0; i < V; i++) out[i] = (float)(z[i] - low - log(sum));
-}
 static void odd_nearly(float* reward, const char* const* response, int K, double truth) {
     for (int k = 0; k < K; k++) {
         const char* last = after_last(response[k], "####");
         reward[k] = last && fabs(number_at(last) - truth) < 1.0;
     }
 }
-static void odd_none_is_0(float* reward, const char* const* response, int K, double truth) {
-    for (int k = 0; k < K; k++) {
-        const char* last = after_last(response[k], "####");
-        reward[k] = (last ? number_at(last) : 0.0) == truth;
-    }
-}
 
-#define ODD(name, odd) {"my_" #name, BIND(my_##name, odd)}
-static void test_no_wrong_diagnosis(void) {
-    static const struct { const char* function; Fn fn; } odd[] = {
-        ODD(reward_model_loss, odd_held), ODD(dpo, odd_swapped_without_reference),
-        ODD(grpo, odd_mean_deviation), ODD(zero_variance_odds, odd_fourth_power), ODD(clip, odd_clip),
-        ODD(penalized_reward, odd_mean_added), ODD(centered, odd_running_mean), ODD(kl, odd_absolute),
-        ODD(answer_logprob, odd_mean_without_mask), ODD(pass_at_k, odd_right_for_wrong),
-        ODD(step_rewards, odd_behind_the_last), ODD(log_softmax, odd_smallest_subtracted),
-        ODD(hash_rewards, odd_nearly), ODD(hash_rewards, odd_none_is_0)};
+static void test_failures_that_are_no_slips(void) {
+#define FAILURE(name, function, state) {"my_" #name, BIND(my_##name, function), state}
+    static const struct { const char* name; Fn fn; State state; } failures[] = {
+        FAILURE(centered, endless, ENDLESS), FAILURE(centered, null_pointer, CRASHED),
+        FAILURE(centered, exits, ENDED), FAILURE(centered, untouched, TO_DO),
+        FAILURE(centered, writes_outside, WROTE_OUTSIDE), FAILURE(centered, reads_outside, READ_OUTSIDE),
+        FAILURE(centered, changes_input, CHANGED_INPUT), FAILURE(centered, all_but_the_last, UNSET),
+        FAILURE(centered, added, UNSET), FAILURE(centered, example_only, WRONG),
+        FAILURE(zero_variance_odds, nothing, TO_DO), FAILURE(best_of_n, no_index, TO_DO),
+        {"my_centered", NULL, MISSING},
+#ifndef SANITIZED
+        FAILURE(centered, much_memory, CRASHED),
+#endif
+        FAILURE(reward_model_loss, odd_held, WRONG), FAILURE(dpo, odd_swapped_without_reference, WRONG),
+        FAILURE(clip, odd_clip, WRONG), FAILURE(zero_variance_odds, odd_fourth_power, WRONG),
+        FAILURE(penalized_reward, odd_mean_added, WRONG), FAILURE(centered, odd_running_mean, WRONG),
+        FAILURE(kl, odd_absolute, WRONG), FAILURE(pass_at_k, odd_right_for_wrong, WRONG),
+        FAILURE(step_rewards, odd_behind_the_last, WRONG), FAILURE(hash_rewards, odd_nearly, WRONG)};
     static Verdict v;
-    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
-        judge(&v, exercise_named(odd[i].function), odd[i].fn);
-        CHECK(v.state == WRONG);
-        if (v.slip >= 0) report_on(exercise_named(odd[i].function), "a wrong diagnosis", v.what);
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
+        const Exercise* e = exercises;
+        while (strcmp(e->function, failures[i].name)) e++;
+        judge(&v, e, failures[i].fn);
+        const char* expected = states[failures[i].state].word;
+        if (v.state != failures[i].state) report_on(e, "another failure than", expected);
+        if (v.slip >= 0) report_on(e, "a wrong diagnosis", v.what);
     }
 }
 
 // ---- what is printed, and the file that students get
 
-// Every message of every slip, caught in a file: none is wider than a terminal of 80 columns.
-static void test_messages_fit_80_columns(void) {
+// Every message of every slip, for the test below (and for a person: ./build/exercises messages).
+static int print_all_messages(void) {
     static Verdict v;
-    FILE* file = tmpfile();
-    char line[1024];
-    int lines = 0;
-    CHECK(file != NULL);
-    if (!file) return;
-    fflush(stdout);
-    int kept = dup(1);
-    dup2(fileno(file), 1);
     for (int i = 0; i < EXERCISES; i++) {
         const Exercise* e = &exercises[i];
         judge(&v, e, NULL);
-        for (int s = -1; s < 0 || s < slip.count; s++) {
+        for (int s = -1; s < 1 || s < slip.count; s++) {
             if (s >= 0) {                                    // without a process for each
                 run_slip(&v.report, e, s);
                 v.at = first_different_case(&v.output, e, &v.report, &v.right);
@@ -230,56 +185,52 @@ static void test_messages_fit_80_columns(void) {
             print_row(i + 1, e, &v);
         }
     }
-    fflush(stdout);
-    dup2(kept, 1);
-    close(kept);
-    rewind(file);
-    for (; fgets(line, sizeof line, file); lines++) {
-        line[strcspn(line, "\n")] = 0;
-        if (width_of(line, strlen(line)) > COLUMNS && strchr(line + INDENT, ' '))
-            report_on(exercises, "a message is too wide", line);
-    }
-    CHECK(lines > 1000);
-    fclose(file);
+    return 0;
 }
 
-// Each exercise of the table has its skeleton: number, name, example, an English and a Chinese statement.
+// The last line that a command prints; good until the next call.
+static const char* last_line(const char* command) {
+    static char line[1024];
+    FILE* pipe = popen(command, "r");
+    for (*line = 0; pipe && fgets(line, sizeof line, pipe);) line[strcspn(line, "\n")] = 0;
+    if (pipe) pclose(pipe);
+    return line;
+}
+
+// None is wider than a terminal of 80 columns (where a Chinese character, of three bytes, takes two).
+static void test_messages_fit_80_columns(void) {
+    char command[512];
+    snprintf(command, sizeof command, "LC_ALL=C; export LC_ALL; %s messages | awk '"
+             "NR > 1000 { many = 1 } { n = length($0) } "
+             "{ n += gsub(/[\343-\357]/, \"&\") - gsub(/[\200-\277]/, \"&\") } "
+             "n > 80 && substr($0, 13) ~ / / { wide = \"too wide: \" $0 } "
+             "END { print (wide != \"\" ? wide : many ? \"none is too wide\" : \"few lines\") }'", program);
+    CHECK_TEXT(last_line(command), "none is too wide");
+}
+
+// Each exercise of the table has its skeleton, in order: number, an English and a Chinese statement, an
+// example, and right behind them the function.
 static void test_skeletons_agree_with_the_table(void) {
     static char text[1 << 16];
+    char title[32], *at = text;
     FILE* file = fopen("docs/exercises.c", "rb");
-    CHECK(file != NULL);
-    if (!file) return;
-    text[fread(text, 1, sizeof text - 1, file)] = 0;
-    fclose(file);
-    const char* at = text;
-    for (const Exercise* e = exercises; e < exercises + EXERCISES; e++) {
-        char title[128];
-        snprintf(title, sizeof title, "/* ---- %d. ", (int)(e - exercises) + 1);
-        at = strstr(at, title);
-        if (!at) {
-            report_on(e, "has no skeleton", title);
+    text[file ? fread(text, 1, sizeof text - 1, file) : 0] = 0;
+    if (file) fclose(file);
+    for (int i = 0; i < EXERCISES; i++) {
+        snprintf(title, sizeof title, "/* ---- %d. ", i + 1);
+        char *begin = strstr(at, title), *end = begin ? strstr(begin, "*/") : NULL;
+        char* function = end ? strstr(end, exercises[i].function) : NULL;
+        if (!function || function - end > 20) {
+            report_on(&exercises[i], "has no skeleton", title);
             return;
         }
-        const char *end = strstr(at, "*/"), *function = strstr(at, e->function);
-        const char* example = strstr(at, "Example");
         int chinese = 0;
-        for (const char* p = at; end && p < end; p++)
-            chinese += (unsigned char)*p >= 0xE4 && (unsigned char)*p <= 0xE9;
-        if (!end || !function || function < end || function - end > 20)
-            report_on(e, "the skeleton's function", e->function);
-        if (!example || example > end) report_on(e, "the skeleton has no example", e->function);
-        if (chinese < 10) report_on(e, "the skeleton has no Chinese statement", e->function);
+        *end = 0;
+        for (const char* p = begin; *p; p++) chinese += (*p & 0xFF) >= 0xE4 && (*p & 0xFF) <= 0xE9;
+        if (!strstr(begin, "Example")) report_on(&exercises[i], "the skeleton has no example", title);
+        if (chinese < 10) report_on(&exercises[i], "the skeleton has no Chinese statement", title);
+        at = function;
     }
-}
-
-static int run_lines(char last[256], const char* command) {
-    char line[1024] = "";
-    FILE* pipe = popen(command, "r");
-    int lines = 0;
-    while (pipe && fgets(line, sizeof line, pipe)) lines++;
-    snprintf(last, 256, "%.*s", (int)strcspn(line, "\n"), line);
-    if (pipe) pclose(pipe);
-    return lines;
 }
 
 // The whole way, as `make ex` goes it: compile, load, check.
@@ -288,43 +239,26 @@ static void test_the_students_loop(void) {
         {"MY=docs/exercises.c ALL=1", "0 of 28 right"},
         {"SOLUTION=1 ALL=1", "28 of 28 right"},
         {"MY=docs/exercises.c N=99", "there is no exercise 99: they are numbered 1 to 31"},
-        {"MY=build/nowhere.c", "there is no file build/nowhere.c"}};
-    char last[256], command[256];
+        {"MY=build/nowhere.c", "there is no file build/nowhere.c"},
+        {"MY=docs/exercises.c N=7", "  read      rl.c chapter 3, \"The shift\"; D3 section 3"}};
+    char command[256];
     for (size_t i = 0; i < sizeof loop / sizeof *loop; i++) {
         snprintf(command, sizeof command, "%s sh tests/exercises/run.sh 2>&1", loop[i][0]);
-        run_lines(last, command);
-        CHECK_TEXT(last, loop[i][1]);
+        CHECK_TEXT(last_line(command), loop[i][1]);
     }
-    CHECK(run_lines(last, "MY=docs/exercises.c N=7 sh tests/exercises/run.sh 2>&1") > 4);
 }
 
 // The open exercises train for minutes, which no test does; but what they take from rl.c must be there.
 static void test_the_open_exercises_still_fit_rl(void) {
-    char last[256];
-    int lines = run_lines(last, "${CC:-cc} -std=c11 -fsyntax-only -w tests/exercises/open.c 2>&1");
-    if (lines) printf("  %s\n", last);
-    CHECK(lines == 0);
+    CHECK_TEXT(last_line("${CC:-cc} -std=c11 -fsyntax-only tests/exercises/open.c 2>&1"), "");
 }
 
-// "chapter 7, advantages_rloo()": the function that a message sends to is in the book.
-static void test_functions_to_read_exist(void) {
-    char command[160], last[256];
-    for (const Exercise* e = exercises; e < exercises + EXERCISES; e++)
-        for (const char *p = e->read, *end; (end = strstr(p, "()")); p = end + 2) {
-            const char* name = end;
-            while (name > p && (isalnum((unsigned char)name[-1]) || name[-1] == '_')) name--;
-            int length = (int)(end - name);
-            snprintf(command, sizeof command, "cat rl.c train_gpt.c | grep -c ' %.*s('", length, name);
-            run_lines(last, command);
-            if (!atoi(last)) report_on(e, "names a function that is not there", name);
-        }
-}
-
-int main(void) {
+int main(int argc, char** argv) {
+    program = argv[0];
+    if (argc > 1) return print_all_messages();
     RUN_ALL(TEST(test_values_by_hand), TEST(test_every_slip_is_diagnosed_as_itself),
-            TEST(test_failures_that_are_no_slips), TEST(test_no_wrong_diagnosis),
-            TEST(test_messages_fit_80_columns), TEST(test_skeletons_agree_with_the_table),
-            TEST(test_functions_to_read_exist),
+            TEST(test_failures_that_are_no_slips), TEST(test_messages_fit_80_columns),
+            TEST(test_skeletons_agree_with_the_table),
             TEST(test_the_open_exercises_still_fit_rl), TEST(test_the_students_loop));
     return check_failed != 0;
 }

@@ -1,14 +1,12 @@
 #!/bin/sh
-# recipes.sh [./train_gpt [./rl]] - docs/recipes/*.sh on questions that take seconds, and ./rl plot, ./rl compare
-#
-# The recipes call ./rl and ./train_gpt of the top directory; they are left out when these were not built.
+# recipes.sh [./train_gpt [./rl]] - docs/recipes/*.sh on questions that take seconds (they call ./rl and
+# ./train_gpt of the top directory), and ./rl plot, ./rl compare
 cd "$(dirname "$0")/.." || exit 1
 rl=${2:-./rl}
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 failed=0
-# report NAME PROBLEM
-report() { if [ -z "$2" ]; then echo "ok   $1"; else echo "FAIL $1: $2"; failed=1; fi; }
+report() { if [ -z "$2" ]; then echo "ok   $1"; else echo "FAIL $1: $2"; failed=1; fi; }    # NAME PROBLEM
 [ -x ./rl ] && [ -x ./train_gpt ] || { echo "skip recipes: ./rl and ./train_gpt are not built"; exit 0; }
 
 # ---- ./rl plot. One row is 1/4 of 2 updates, one column 1/15 of an update: the rising line moves up a row
@@ -65,13 +63,12 @@ says 'compare: a run that is not there' 2 'there is no model' "$rl" compare "$di
 
 # ---- the recipes: "How much is 3 plus 1?", and demonstrations of which a third are right
 for i in 1 2 3 4 5 6 7 8; do
-    question="{\"question\":\"How much is $i plus 1?\",\"answer\":"
-    [ $i -le 6 ] && file=train.jsonl || file=test.jsonl
-    echo "$question\"#### $((i + 1))\"}" >> "$dir/$file"
     for answer in "#### $((i + 1))" '#### 0' "It is $((i + 1))."; do
-        echo "$question\"$answer\"}" >> "$dir/demos.jsonl"
+        echo "{\"question\":\"How much is $i plus 1?\",\"answer\":\"$answer\"}" >> "$dir/demos.jsonl"
     done
 done
+grep "#### [2-7]" "$dir/demos.jsonl" > "$dir/train.jsonl"
+grep "#### [89]" "$dir/demos.jsonl" > "$dir/test.jsonl"
 export DATA="$dir/train.jsonl" TEST="$dir/test.jsonl" DEMOS="$dir/demos.jsonl"
 export SFT_STEPS=30 STEPS=1 QUESTIONS=2 OUT="$dir/instructgpt"
 says 'recipe instructgpt.sh' 0 '^k = 16 answers to each of 2 questions' sh docs/recipes/instructgpt.sh
@@ -82,6 +79,13 @@ says 'compare: KL of a model to itself is 0' 0 '^sft.*-[01]\.[0-9]*  0\.00 ' \
     "$rl" compare "$MODEL" --reference "$MODEL" --data "$TEST"
 says 'compare: without --reference there is no KL' 0 '^ppo.*-[01]\.[0-9]*     - ' \
     "$rl" compare "$dir/instructgpt/ppo" --data "$TEST"
+
+# a rate of 0 learns nothing, the usual one solves the first seed with both baselines
+RL=$rl SEEDS=1 RATES="0 30" sh docs/recipes/cartpole-grid.sh | tr -s ' ' > "$dir/grid"
+for words in '0 group mean 0 of 1 never' '0 value + GAE 0 of 1 never' \
+             '30 group mean 1 of 1' '30 value + GAE 1 of 1'; do
+    says "recipe cartpole-grid.sh: $words" 0 " $words " cat "$dir/grid"
+done
 
 # what all recipes name: options that a command has; at most 60 lines
 ./train_gpt --help > "$dir/help"

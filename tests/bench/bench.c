@@ -1,6 +1,5 @@
-// bench.c - `make bench`: how fast, and how near to what the machine can do. Nothing here is a test: the
-// numbers are for reading. Each figure is the median of several runs taken in turn, so that a busy moment of
-// the machine touches all alike.
+// bench.c - `make bench`: how fast, and how near to what the machine can do, for reading. Each figure is the
+// median of several runs taken in turn, so that a busy moment of the machine touches all alike.
 #define RL_NO_MAIN
 #include "../../rl.c"
 
@@ -68,14 +67,12 @@ static void bench_matmul(void) {
     int C = c.width, Q = qkv_width(&c), F = c.mlp_width, HD = c.heads * c.head_dim, V = c.vocab_size;
     int N = 384;                                 // tokens of a typical pass
     const Shape shapes[] = {
-        {"qkv     x W", N, Q, C, 0},        {"qkv     dy W^T", N, C, Q, 1},
-        {"qkv     x^T dy", C, Q, N, 2},     {"out     x W", N, C, HD, 0},
-        {"out     dy W^T", N, HD, C, 1},    {"out     x^T dy", HD, C, N, 2},
-        {"gate up x W", N, 2 * F, C, 0},    {"gate up dy W^T", N, C, 2 * F, 1},
-        {"gate up x^T dy", C, 2 * F, N, 2}, {"down    x W", N, C, F, 0},
-        {"down    dy W^T", N, F, C, 1},     {"down    x^T dy", F, C, N, 2},
-        {"logits  x W^T", N, V, C, 1},
-    };
+        {"qkv     x W", N, Q, C, 0}, {"qkv     dy W^T", N, C, Q, 1}, {"qkv     x^T dy", C, Q, N, 2},
+        {"out     x W", N, C, HD, 0}, {"out     dy W^T", N, HD, C, 1}, {"out     x^T dy", HD, C, N, 2},
+        {"gate up x W", N, 2 * F, C, 0}, {"gate up dy W^T", N, C, 2 * F, 1},
+        {"gate up x^T dy", C, 2 * F, N, 2},
+        {"down    x W", N, C, F, 0}, {"down    dy W^T", N, F, C, 1}, {"down    x^T dy", F, C, N, 2},
+        {"logits  x W^T", N, V, C, 1}};
     enum { SHAPES = sizeof shapes / sizeof *shapes };
     double peak[ROUNDS], speed[SHAPES][ROUNDS], flops = 0.0, seconds = 0.0;
     for (int r = 0; r < ROUNDS; r++) {
@@ -83,9 +80,9 @@ static void bench_matmul(void) {
         for (int i = 0; i < SHAPES; i++) speed[i][r] = matmul_gflops(&shapes[i]);
     }
     double top = median(peak, ROUNDS);
-    printf("matmul, %d threads, %d tokens; peak of fused multiply-adds: %.0f GFLOP/s\n\n", thread_count(), N,
-           top);
-    printf("  %-16s %5s %5s %5s %10s %8s\n", "product", "M", "N", "K", "GFLOP/s", "of peak");
+    printf("matmul, %d threads, %d tokens; peak of fused multiply-adds: %.0f GFLOP/s\n\n"
+           "  %-16s %5s %5s %5s %10s %8s\n",
+           thread_count(), N, top, "product", "M", "N", "K", "GFLOP/s", "of peak");
     for (int i = 0; i < SHAPES; i++) {
         const Shape* s = &shapes[i];
         double work = 2.0 * s->M * s->N * s->K, gflops = median(speed[i], ROUNDS);
@@ -94,8 +91,8 @@ static void bench_matmul(void) {
         printf("  %-16s %5d %5d %5d %10.0f %7.0f%%\n", s->name, s->M, s->N, s->K, gflops,
                100.0 * gflops / top);
     }
-    printf("  %-34s %10.0f %7.0f%%\n\n", "all of them, in proportion", flops / seconds,
-           100.0 * flops / seconds / top);
+    flops /= seconds;
+    printf("  %-34s %10.0f %7.0f%%\n\n", "all of them, in proportion", flops, 100.0 * flops / top);
 }
 
 // A supervised update of 32 conversations, of the default model and of larger ones, and the memory it takes.
@@ -153,6 +150,7 @@ static void bench_memory(void) {
 // What an RL update works with: questions, rollouts of each, the length of an answer of the trained model
 enum { B = 16, K = 16, NEW = 48 };
 
+// Pays for an odd sum of bytes: any model's groups have a difference, as those of a model in training do.
 static float reward_parity(const char* response, const char* truth) {
     int sum = 0;
     (void)truth;
@@ -160,7 +158,6 @@ static float reward_parity(const char* response, const char* truth) {
     return (float)(sum % 2);
 }
 
-// Pays for an odd sum of bytes: any model's groups have a difference, as those of a model in training do.
 static const RewardKind parity = {"parity", reward_parity, reward_parity, extract_hash_answer};
 
 static Learner learner_for(Model* m, Optimizer* optimizer, RlOptions* o, const char* algo) {

@@ -1,10 +1,9 @@
 /* ex.c - the program behind `make ex`: checks a submission, a shared library, exercise by exercise.
  *
- *     ex LIBRARY SOURCE [N=12] [ALL=1] [HINT=1]       SOURCE is only named in messages
- *     ex SOLUTION [N=12] [ALL=1] [HINT=1]             rl.c's own functions
+ *     ex LIBRARY SOURCE       SOURCE is only named in messages; ex SOLUTION: rl.c's own functions
  *
- * The submission is loaded apart from rl.c: neither can see the other's functions. Exit status: 0 = all that
- * was asked is right, 1 = not, 2 = bad usage.
+ * From the environment: N, only this one; ALL, a line for each; HINT. The submission is loaded apart from
+ * rl.c: neither sees the other's functions. Exit status: 0 = what was asked is right, 1 = not, 2 = bad usage.
  */
 #define _DEFAULT_SOURCE
 #define _DARWIN_C_SOURCE
@@ -14,46 +13,9 @@
 #include "table.h"
 #include "message.h"
 
-// What the submission (NULL: rl.c's own functions) gives in exercise n, counted from 1.
-static const Verdict* verdict_on(int n, void* library) {
-    static Verdict v;
-    const Exercise* e = &exercises[n - 1];
-    void* symbol = library ? dlsym(library, e->function) : NULL;
-    Fn fn = library ? NULL : e->solution;
-    if (symbol) memcpy(&fn, &symbol, sizeof fn);
-    judge(&v, e, fn);
-    return &v;
-}
-
-static int check_all(void* library, const char* source, int hint) {
-    int right = 0;
-    for (int n = 1; n <= EXERCISES; n++) {
-        const Verdict* v = verdict_on(n, library);
-        right += v->state == RIGHT;
-        print_row(n, &exercises[n - 1], v);
-        if (hint && v->state != RIGHT) print_field("hint", "%s", exercises[n - 1].hint);
-    }
-    printf("%s: what is not right in detail, make ex N=...\n", source);
-    printf("%d of %d right\n", right, EXERCISES);
-    return right == EXERCISES ? 0 : 1;
-}
-
-static int check_one(void* library, const char* source, int hint, int n) {
-    const Verdict* v = verdict_on(n, library);
-    print_message(n, &exercises[n - 1], v, source, hint);
-    return v->state == RIGHT ? 0 : 1;
-}
-
-static int check_until_wrong(void* library, const char* source, int hint) {
-    for (int n = 1; n <= EXERCISES; n++) {
-        const Verdict* v = verdict_on(n, library);
-        if (v->state == RIGHT) continue;
-        if (n > 1) printf("%s%d ok\n\n", n > 2 ? "1 to " : "", n - 1);
-        print_message(n, &exercises[n - 1], v, source, hint);
-        return 1;
-    }
-    printf("%d of %d right. The open ones: make ex N=29, N=30, N=31\n", EXERCISES, EXERCISES);
-    return 0;
+static const char* setting(const char* name) {
+    const char* value = getenv(name);
+    return value && *value ? value : NULL;
 }
 
 static int usage(const char* format, const char* word) {
@@ -62,21 +24,16 @@ static int usage(const char* format, const char* word) {
 }
 
 int main(int argc, char** argv) {
-    int all = 0, hint = 0, n = 0, own = argc > 1 && !strcmp(argv[1], "SOLUTION");
-    if (argc < (own ? 2 : 3))
-        return usage("usage: ex LIBRARY SOURCE [N=12] [ALL=1] [HINT=1], or ex SOLUTION ...%s\n", "");
-    const char* source = own ? "rl.c" : argv[2];
-    for (int i = own ? 2 : 3; i < argc; i++) {
-        if (!strcmp(argv[i], "ALL=1")) all = 1;
-        else if (!strcmp(argv[i], "HINT=1")) hint = 1;
-        else if (!strncmp(argv[i], "N=", 2)) {
-            char* end;
-            long asked = strtol(argv[i] + 2, &end, 10);
-            if (end == argv[i] + 2 || *end || asked < 1 || asked > EXERCISES)
-                return usage("there is no exercise %s: they are numbered 1 to 31\n", argv[i] + 2);
-            n = (int)asked;
-        } else return usage("%s is not known here; N=12, ALL=1 or HINT=1 are\n", argv[i]);
-    }
+    static Verdict v;
+    int own = argc == 2 && !strcmp(argv[1], "SOLUTION"), all = setting("ALL") != NULL;
+    int hint = setting("HINT") != NULL;
+    const char *source = own ? "rl.c" : argv[2], *asked = setting("N");
+    char* end = "";
+    long only = asked ? strtol(asked, &end, 10) : 0;
+    int right = 0, first = only && !all ? (int)only : 1, last = only && !all ? (int)only : EXERCISES;
+    if (!own && argc != 3) return usage("usage: ex LIBRARY SOURCE, or ex SOLUTION%s\n", "");
+    if (asked && (*end || only < 1 || only > EXERCISES))
+        return usage("there is no exercise %s: they are numbered 1 to 31\n", asked);
     void* library = own ? NULL : dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
     if (!own && !library) {
         const char *why = dlerror(), *symbol = strstr(why, "undefined symbol: ");
@@ -84,6 +41,23 @@ int main(int argc, char** argv) {
         if (all) printf("0 of %d right\n", EXERCISES);
         return 1;
     }
-    if (all) return check_all(library, source, hint);
-    return n ? check_one(library, source, hint, n) : check_until_wrong(library, source, hint);
+    for (int n = first; n <= last; n++) {
+        const Exercise* e = &exercises[n - 1];
+        void* symbol = library ? dlsym(library, e->function) : NULL;
+        Fn fn = library ? NULL : e->solution;
+        if (symbol) memcpy(&fn, &symbol, sizeof fn);
+        judge(&v, e, fn);
+        right += v.state == RIGHT;
+        if (all) {
+            print_row(n, e, &v);
+            if (hint && v.state != RIGHT) print_field("hint", "%s", e->hint);
+        } else if (v.state != RIGHT || first == last) {
+            if (first < n) printf("%s%d ok\n\n", n > 2 ? "1 to " : "", n - 1);
+            print_message(n, e, &v, source, hint);
+            return v.state != RIGHT;
+        }
+    }
+    if (all) printf("%s: what is not right in detail, make ex N=...\n", source);
+    printf("%d of %d right%s\n", right, EXERCISES, all ? "" : ". The open ones: make ex N=29, N=30, N=31");
+    return right != EXERCISES;
 }

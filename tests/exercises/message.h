@@ -1,14 +1,14 @@
 /* message.h - what a student reads: one exercise in a few lines. */
 #include "field.h"
 
-typedef struct { char text[4096]; size_t length; } Line;
+typedef char Line[4096];
 
-static void add(Line* l, const char* format, ...) {
+static void add(char* line, const char* format, ...) {
+    size_t length = strlen(line);
     va_list list;
     va_start(list, format);
-    int n = vsnprintf(l->text + l->length, sizeof l->text - l->length, format, list);
+    vsnprintf(line + length, sizeof(Line) - length, format, list);
     va_end(list);
-    l->length += (size_t)n < sizeof l->text - l->length ? (size_t)n : sizeof l->text - 1 - l->length;
 }
 
 // Behind number i of n: a bar between rows, else a space.
@@ -16,39 +16,36 @@ static const char* between(int i, int n, int row) {
     return !i ? "" : row > 1 && row < n && i % row == 0 ? " | " : " ";
 }
 
-static void add_value(Line* l, double x) {
-    if (isnan(x)) add(l, "NaN");
-    else if (x == floor(x) && fabs(x) < 1e9) add(l, "%.0f", x == 0.0 ? 0.0 : x);
-    else add(l, fabs(x) < 1e6 ? "%.4f" : "%.4g", x);
-}
-
 static void print_outcome(const char* label, const Case* c, const Outcome* o) {
-    Line l = {0};
+    Line line = "";
     int row = 0;
     for (int k = c->args - 1; k >= 0; k--) if (is_output(&c->arg[k])) row = c->arg[k].row;
     for (int i = 0; i < o->count; i++) {
-        add(&l, "%s", between(i, o->count, row));
-        if (o->unset[i] == UNTOUCHED) add(&l, "(not set)");
-        else if (o->out[i] == (double)INT_MIN) add(&l, "(nothing)");
-        else add_value(&l, o->out[i]);
+        double x = o->out[i];
+        add(line, "%s", between(i, o->count, row));
+        if (o->unset[i] == UNTOUCHED) add(line, "(not set)");
+        else if (x == (double)INT_MIN) add(line, "(nothing)");
+        else if (isnan(x)) add(line, "NaN");
+        else if (x == floor(x) && fabs(x) < 1e9) add(line, "%.0f", x == 0.0 ? 0.0 : x);
+        else add(line, fabs(x) < 1e6 ? "%.4f" : "%.4g", x);
     }
-    print_field(label, "%s", l.text);
+    print_field(label, "%s", line);
 }
 
 // An input of the generator: all its arguments by name.
 static void print_case(const Case* c) {
-    Line l = {0};
+    Line line = "";
     for (int k = 0; k < c->args; k++) {
         const Arg* a = &c->arg[k];
         if (is_output(a)) continue;
-        add(&l, "%s%s", l.length ? "; " : "", a->name);
+        add(line, "%s%s", *line ? "; " : "", a->name);
         for (int i = 0; i < a->n; i++) {
-            if (a->kind == TEXTS_IN) add(&l, "%s\"%s\"", i ? ", " : " ", a->text[i]);
-            else if (isnan(a->value[i])) add(&l, "%sNaN", i ? between(i, a->n, a->row) : " ");
-            else add(&l, "%s%.6g", i ? between(i, a->n, a->row) : " ", a->value[i]);
+            if (a->kind == TEXTS_IN) add(line, "%s\"%s\"", i ? ", " : " ", a->text[i]);
+            else add(line, "%s", i ? between(i, a->n, a->row) : " ");
+            if (a->kind != TEXTS_IN) add(line, isnan(a->value[i]) ? "NaN" : "%.6g", a->value[i]);
         }
     }
-    print_field("given", "%s", l.text);
+    print_field("given", "%s", line);
 }
 
 // The line of `path` in which the function stands; 0 = nowhere.
@@ -65,43 +62,39 @@ static int line_of(const char* path, const char* function) {
     return found;
 }
 
-static const char* const state_words[] = {"ok",    "WRONG",   "TO DO",   "WRONG", "WRONG",  "WRONG",
-                                          "WRONG", "CRASHED", "ENDLESS", "WRONG", "MISSING"};
+static const struct { const char *word, *happened; } states[] = {
+    [RIGHT] = {"ok", NULL}, [WRONG] = {"WRONG", NULL}, [TO_DO] = {"TO DO", NULL},
+    [MISSING] = {"MISSING", NULL}, [UNSET] = {"WRONG", NULL}, [CRASHED] = {"CRASHED", NULL},
+    [ENDLESS] = {"ENDLESS",
+        "not done after half a second: a loop that never ends? Look at what should stop it"},
+    [ENDED] = {"WRONG", "the function ended the whole program: use return, not exit()"},
+    [READ_OUTSIDE] = {"WRONG", "a number was read from outside of an array (there stands NaN): what is the "
+                               "smallest and the largest index?"},
+    [WROTE_OUTSIDE] = {"WRONG", "wrote to %s[%d]; %s has %d numbers, %s[0] to %s[%d]"},
+    [CHANGED_INPUT] = {"WRONG", "changed its input: %s[%d] has another value than before. Write to the "
+                                "output only"}};
 
 static const char* name_of_signal(int s) {
-    if (s == SIGSEGV || s == SIGBUS)
-        return "a segmentation fault: an index far outside of its array, a pointer that is NULL, or "
-               "a function that calls itself without end";
-    if (s == SIGFPE) return "a whole number was divided by 0";
-    if (s == SIGABRT) return "the C library stopped it (abort), as it does when its memory was overwritten";
-    if (s == SIGXFSZ) return "it printed more than 16 MB";
-    if (s == SIGKILL) return "it was killed";
-    return "it was stopped by a signal, or used more memory than it may";
+    return s == SIGSEGV || s == SIGBUS
+               ? "a segmentation fault: an index far outside of its array, a pointer that is NULL, or a "
+                 "function that calls itself without end"
+           : s == SIGFPE  ? "a whole number was divided by 0"
+           : s == SIGABRT ? "the C library stopped it (abort), as it does when its memory was overwritten"
+           : s == SIGXFSZ ? "it printed more than 16 MB"
+           : s == SIGKILL ? "it was killed"
+                          : "it was stopped by a signal, or used more memory than it may";
 }
 
 static void print_what_happened(const Case* c, const Verdict* v) {
-    const Report* r = &v->report;
-    const Arg* a = &c->arg[r->argument];
-    const char* label = "happened";
-    if (v->state == CRASHED) print_field(label, "%s", name_of_signal(v->signal));
-    if (v->state == ENDLESS)
-        print_field(label, "%s",
-                    "not done after half a second: a loop that never ends? Look at what should stop it");
-    if (v->state == ENDED) print_field(label, "the function ended the whole program: use return, not exit()");
+    const Arg* a = &c->arg[v->report.argument];
+    const char *format = states[v->state].happened, *name = a->name;
+    if (v->state == CRASHED) print_field("happened", "%s", name_of_signal(v->signal));
     if (v->state == UNSET)
-        print_field(label, r->outcome[v->at].unset[v->output] == UNTOUCHED
+        print_field("happened", v->report.outcome[v->at].unset[v->output] == UNTOUCHED
             ? "output number %d, counted from 0, was not set: does the loop reach it, in every case?"
             : "output number %d, counted from 0, was read before it was set. An output starts as NaN, and "
               "NaN + x stays NaN: set it with = before += or before it is read", v->output);
-    if (v->state == READ_OUTSIDE)
-        print_field(label, "a number was read from outside of an array (there stands NaN): what is the "
-                           "smallest and the largest index?");
-    if (v->state == WROTE_OUTSIDE)
-        print_field(label, "wrote to %s[%d]; %s has %d numbers, %s[0] to %s[%d]", a->name, r->index, a->name,
-                    a->n, a->name, a->name, a->n - 1);
-    if (v->state == CHANGED_INPUT)
-        print_field(label, "changed its input: %s[%d] has another value than before. Write to the output "
-                           "only", a->name, r->index);
+    if (format) print_field("happened", format, name, v->report.index, name, a->n, name, name, a->n - 1);
 }
 
 static void print_message(int number, const Exercise* e, const Verdict* v, const char* source, int hint) {
@@ -109,7 +102,7 @@ static void print_message(int number, const Exercise* e, const Verdict* v, const
     int by_hand = v->at < example_count(e), line = line_of(source, e->function);
     const char *value = e->example[v->at].right, *working = e->example[v->at].working;
     make_case(&c, e, v->at);
-    printf("%d %s %s\n", number, state_words[v->state], e->name);
+    printf("%d %s %s\n", number, states[v->state].word, e->name);
     if (hint && v->state == RIGHT) print_field("hint", "%s", e->hint);
     if (v->state == RIGHT) return;
     if (by_hand) print_field("given", "%s", e->example[v->at].given);
@@ -127,9 +120,8 @@ static void print_message(int number, const Exercise* e, const Verdict* v, const
     print_what_happened(&c, v);
     char where[32] = "";
     if (line) snprintf(where, sizeof where, ", line %d", line);
-    if (v->state == TO_DO || v->state == MISSING)
-        print_field("write", "%s%s%s%s", e->function, v->state == MISSING ? "(), which is not in " : "() in ",
-                    source, where);
+    if (v->state == TO_DO) print_field("write", "%s() in %s%s", e->function, source, where);
+    if (v->state == MISSING) print_field("write", "%s(), which is not in %s%s", e->function, source, where);
     print_field("read", "rl.c %s", e->read);
     if (hint) print_field("hint", "%s", e->hint);
 }
@@ -138,7 +130,7 @@ static void print_message(int number, const Exercise* e, const Verdict* v, const
 static void print_row(int number, const Exercise* e, const Verdict* v) {
     static Case c;
     make_case(&c, e, v->at);
-    printf("%2d  %-8s  %s\n", number, state_words[v->state], e->name);
+    printf("%2d  %-8s  %s\n", number, states[v->state].word, e->name);
     if (v->slip >= 0) print_field("", "%s", v->what);
     print_what_happened(&c, v);
 }

@@ -1,10 +1,6 @@
 /* open.c - `make ex N=29`, 30 and 31: exercises without one right answer, judged by what the training makes
- * of them.
- *
- *     ex_open LIBRARY N [MODEL OUT]
- *
- * This program is ./rl with two things in it that are the student's, loaded from LIBRARY: the advantage of
- * CartPole's steps, and a reward. Exit status: 0 = reached, 1 = not, 2 = bad usage.
+ * of them: ex_open LIBRARY N [MODEL OUT]. This is ./rl with two things in it that are the student's, loaded from
+ * LIBRARY: the advantage of CartPole's steps, and a reward. Exit status: 0 = reached, 1 = not, 2 = bad usage.
  */
 #define _DEFAULT_SOURCE
 #define _DARWIN_C_SOURCE
@@ -30,21 +26,20 @@ enum { SEEDS = 5, STEPS = 200000, EPISODES = 100, SOLVED = 475 };
 static void learn_cartpole(double* w, uint64_t seed, StepAdvantages* advantages) {
     CartPoleGroup* group = allocate(1, sizeof *group);
     const int* first = group->first;
-    double* adv = group->advantage;
+    double *adv = group->advantage, gradient[POLICY_SIZE];
     Rng rng = {seed};
     memset(w, 0, POLICY_SIZE * sizeof *w);
     for (int steps = 0; steps < STEPS; steps += first[CARTPOLE_GROUP]) {
-        double gradient[POLICY_SIZE];
-        int length[CARTPOLE_GROUP], n;
+        int length[CARTPOLE_GROUP];
         collect_group(group, w, &rng);
-        n = first[CARTPOLE_GROUP];
         for (int k = 0; k < CARTPOLE_GROUP; k++) length[k] = first[k + 1] - first[k];
         for (int k = 0; k < CARTPOLE_GROUP; k++)
             advantages(adv + first[k], length[k], length, CARTPOLE_GROUP);
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < first[CARTPOLE_GROUP]; i++)
             if (!isfinite(adv[i]))
                 fail(1, "an advantage is not a number, or infinite: is adv[t] set for each t < T?");
-        reinforce_gradient(gradient, group->features[0], group->action, adv, n, w, POLICY_SIZE, 1.0);
+        reinforce_gradient(gradient, group->features[0], group->action, adv, first[CARTPOLE_GROUP], w,
+                           POLICY_SIZE, 1.0);
         for (int j = 0; j < POLICY_SIZE; j++) w[j] += cartpole_learning_rate * gradient[j];
     }
     free(group);
@@ -131,8 +126,7 @@ static Reached train_with(RewardFunction reward, const char* model, const char* 
 }
 
 static void print_reached(const char* name, const double* x) {
-    printf("  %-10s%8.3f%8.3f%8.3f%8.3f%8.2f%8.1f\n", name, x[REWARD], x[RIGHT], x[WORK], x[BOXED], x[KL],
-           x[LENGTH]);
+    printf("  %-10s%8.3f%8.3f%8.3f%8.3f%8.2f%8.1f\n", name, x[0], x[1], x[2], x[3], x[4], x[5]);
 }
 
 static const char* const reached_titles = "             reward   right    work   boxed      KL  length\n";

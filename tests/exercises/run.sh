@@ -3,8 +3,8 @@
 # not compiled here. From the environment: CC, MY, N, ALL, HINT, SOLUTION; MODEL, where exercises 30 and 31
 # start from. Exit status: 0 = all that was asked is right, 1 = not, 2 = bad usage.
 my=${MY:-out/my.c}
-set -- ${N:+"N=$N"} ${ALL:+"ALL=$ALL"} ${HINT:+"HINT=$HINT"}
 model=${MODEL:-out/run/sft}
+export N ALL HINT
 open=
 case $N in 29 | 30 | 31) open=$N ;; esac
 refuse() {
@@ -16,7 +16,7 @@ refuse() {
 [ "${open:-29}" = 29 ] || [ -e "$model/model.safetensors" ] ||
     refuse "exercise $N starts from the supervised model that \`make run\` leaves in $model:" \
         "run that first, two minutes"
-[ -z "$SOLUTION" ] || exec ./build/ex SOLUTION "$@"
+[ -z "$SOLUTION" ] || exec ./build/ex SOLUTION
 
 if [ ! -e "$my" ]; then
     [ -z "$MY" ] || refuse "there is no file $my"
@@ -34,25 +34,23 @@ trap 'rm -f "$library" "$library.log"' EXIT
 complaint() {  # complaint error|warning HEADING
     awk -v kind="$1" -v heading="$2" -v my="$my" '
         BEGIN {
-            while ((getline text < my) > 0) {
-                line[++n] = text
+            while ((getline line[++n] < my) > 0) {
+                text = line[n]
                 if (text ~ /^\/\* ---- [0-9]+\. /) name = substr(text, 9)
                 exercise[n] = name
-                open[name] += gsub(/\{/, "{", text) - gsub(/\}/, "}", text)
+                open[name] += gsub(/\{/, "", text) - gsub(/\}/, "", text)
             }
         }
         index($0, my ":") == 1 && (at = match($0, ":[0-9]+:([0-9]+:)? (fatal )?" kind ": ")) {
             what = substr($0, at + RLENGTH)
             split(substr($0, at + 1), part, ":")
             sub(/ \[-W[^]]*\]$/, "", what)
-            printf "%s\n", heading
-            open_brace = what ~ /end of input|definition is not allowed/
-            for (i = 1; open_brace && i <= n; i++) if (open[exercise[i]] > 0) {
-                printf "  exercise  %s\n  compiler  a { without its } here\n", exercise[i]
-                exit
-            }
             at = part[1]
-            printf "  exercise  %s\n  line %-4d %s\n  compiler  %s\n", exercise[at], at, line[at], what
+            found = sprintf("%s\n  line %-4d %s\n  compiler  %s", exercise[at], at, line[at], what)
+            if (what ~ /end of input|definition is not allowed/)
+                for (i = n; i > 0; i--) if (open[exercise[i]] > 0)
+                    found = exercise[i] "\n  compiler  a { without its } here"
+            print heading "\n  exercise  " found
             exit
         }' "$library.log"
 }
@@ -77,7 +75,7 @@ if [ -n "$open" ]; then
     status=$?
     [ $status -lt 128 ] || echo "your function was stopped: an index outside of its array, a NULL pointer?"
 else
-    ./build/ex "$library" "$my" "$@"
+    ./build/ex "$library" "$my"
     status=$?
 fi
 [ $status = 0 ] || complaint warning "The compiler warns:"

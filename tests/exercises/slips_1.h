@@ -11,8 +11,9 @@
 #define NUMBERS(...) ((const double[]){__VA_ARGS__})
 #define LIST(...) ((const char* const[]){__VA_ARGS__})
 
-// Calls the function with the arguments of a case.
-#define CALL(name, ...) static void call_##name(Frame* f) { __VA_ARGS__; }
+// Calls the function with the arguments of a case; RETURNS: and keeps what it returns.
+#define CALL(name, ...) static void call_##name(Frame* f) { AS(my_##name)(__VA_ARGS__); }
+#define RETURNS(name, ...) static void call_##name(Frame* f) { returns(f, AS(my_##name)(__VA_ARGS__)); }
 
 // n random hundredths; good until the next call
 static const double* some(int n, double low, double high, uint64_t* rng) {
@@ -44,10 +45,9 @@ static double sum_of(const float* x, const int* mask, int n, int what) {
 static void make_return(Case* c, int which, uint64_t* rng) {
     int T = which == 0 ? 3 : random_whole(rng, 4, 6);
     add_numbers(c, "reward", DOUBLES, T, which == 0 ? NUMBERS(1, 2, 3) : some(T, -2, 2, rng));
-    add_number(c, "T", WHOLE, T);
-    add_number(c, "gamma", REAL, which == 0 ? 0.5 : random_between(rng, 0.2, 0.95));
+    add_scalars(c, "T gamma", NUMBERS(T, which == 0 ? 0.5 : random_between(rng, 0.2, 0.95)));
 }
-CALL(return, returns(f, AS(my_return)(doubles(f, 0), whole(f, 1), number(f, 2))))
+RETURNS(return, doubles(f, 0), whole(f, 1), number(f, 2))
 static double slips_return(const double* r, int T, double gamma) {
     double sum = 0.0;
     for (int t = 0; t < T; t++) sum += ONE_OF(
@@ -66,11 +66,12 @@ static double slips_return(const double* r, int T, double gamma) {
 
 // ---- 2. the value of a state
 static void make_chain_value(Case* c, int which, uint64_t* rng) {
-    add_number(c, "s", WHOLE, which == 0 ? 2 : which == 1 ? 1 : random_whole(rng, 1, 3));
-    add_number(c, "pi_right", REAL, which == 0 ? 0.75 : which == 1 ? 0.5 : random_between(rng, 0.55, 0.9));
-    add_number(c, "slip", REAL, which == 0 ? 1.0 / 6.0 : which == 1 ? 0.25 : random_between(rng, 0.05, 0.3));
+    add_scalars(c, "s", NUMBERS(which == 0 ? 2 : which == 1 ? 1 : random_whole(rng, 1, 3)));
+    double pi = which == 0 ? 0.75 : which == 1 ? 0.5 : random_between(rng, 0.55, 0.9);
+    double slip = which == 0 ? 1.0 / 6.0 : which == 1 ? 0.25 : random_between(rng, 0.05, 0.3);
+    add_scalars(c, "pi_right slip", NUMBERS(pi, slip));
 }
-CALL(chain_value, returns(f, AS(my_chain_value)(whole(f, 0), number(f, 1), number(f, 2))))
+RETURNS(chain_value, whole(f, 0), number(f, 1), number(f, 2))
 
 // u: really going right. guarded: with a case of its own for x = 1.
 static double chain_formula(int s, double u, int guarded) {
@@ -89,9 +90,8 @@ static double slips_chain_value(int s, double pi, double turned) {
          "x is turned over: it is (1 - u) / u, left over right, u the probability of right"},
         {{chain_formula(s, 1.0 - u, 0)}, SAME},
         {{chain_formula(s, u, 0)}, "nan", "at x = 1 the formula is 0/0; there V = s / 4"},
-        {{u == 0.5 ? s / 4 : chain_formula(s, u, 1)}, "0",
-         "0 where x is 1: there V = s / 4, and whole numbers divide to whole numbers in C, 1/4 to 0: "
-         "s / 4.0"});
+        {{u == 0.5 ? s / 4 : chain_formula(s, u, 1)}, "0", "0 where x is 1: there V = s / 4, and whole "
+         "numbers divide to whole numbers in C, 1/4 to 0: s / 4.0"});
 }
 
 // ---- 3. the advantage of an action
@@ -102,10 +102,9 @@ static void make_advantage(Case* c, int which, uint64_t* rng) {
     for (int i = 0; i < n; i++) pi[i] /= sum;
     add_numbers(c, "Q", DOUBLES, n, which < 2 ? NUMBERS(0.6, 13.0 / 15.0) : some(n, -1, 2, rng));
     add_numbers(c, "pi", DOUBLES, n, which < 2 ? NUMBERS(0.25, 0.75) : pi);
-    add_number(c, "actions", WHOLE, n);
-    add_number(c, "a", WHOLE, which < 2 ? 1 - which : random_whole(rng, 0, n - 1));
+    add_scalars(c, "actions a", NUMBERS(n, which < 2 ? 1 - which : random_whole(rng, 0, n - 1)));
 }
-CALL(advantage, returns(f, AS(my_advantage)(doubles(f, 0), doubles(f, 1), whole(f, 2), whole(f, 3))))
+RETURNS(advantage, doubles(f, 0), doubles(f, 1), whole(f, 2), whole(f, 3))
 static double slips_advantage(const double* Q, const double* pi, int n, int a) {
     double V = Q[a] - my_advantage(Q, pi, n, a), top = Q[0], mean = 0.0;
     for (int i = 0; i < n; i++) {
@@ -135,10 +134,10 @@ static void make_score(Case* c, int which, uint64_t* rng) {
     add_arg(c, "grad", OUT_DOUBLES, 5);
     add_numbers(c, "state", WHOLES, T, which > 1 ? state : NUMBERS(2, which ? 1 : 3, 2, 3));
     add_numbers(c, "action", WHOLES, T, which > 1 ? action : NUMBERS(which ? 0 : 1, 1, 1, 1));
-    add_number(c, "T", WHOLE, T);
+    add_scalars(c, "T", NUMBERS(T));
     add_numbers(c, "pi_right", DOUBLES, 5, which < 2 ? pi : some(5, 0.2, 0.9, rng));
 }
-CALL(score, AS(my_score)(doubles(f, 0), wholes(f, 1), wholes(f, 2), whole(f, 3), doubles(f, 4)))
+CALL(score, doubles(f, 0), wholes(f, 1), wholes(f, 2), whole(f, 3), doubles(f, 4))
 static void slips_score(double* grad, const int* state, const int* action, int T, const double* pi_right) {
     for (int s = 0; s < 5; s++) grad[s] = 0.0;
     for (int t = 0; t < T; t++) {
@@ -154,9 +153,8 @@ static void slips_score(double* grad, const int* state, const int* action, int T
             {{g + (right ? 1.0 - p : p)}, "0 0.25 1 0.25 0", "the sign of left: it adds -pi_right"},
             {{g + (right ? 1.0 / p : -1.0 / (1.0 - p))}, "0 0 2.6667 2.6667 0",
              "the derivative of log pi by pi, 1/pi; by theta it is 1 - pi"},
-            {{g + right}, "0 0 2 2 0",
-             "the steps to the right are counted: what was expected is not subtracted, "
-             "or it is an int and 0"},
+            {{g + right}, "0 0 2 2 0", "the steps to the right are counted: what was expected is not "
+             "subtracted, or it is an int and 0"},
             {{g + (right ? 1.0 - p : 0.0)}, "0 0.25 0.25 0.25 0",
              "steps to the left add nothing: they add -pi_right"});
     }
@@ -170,10 +168,9 @@ static void make_step_rewards(Case* c, int which, uint64_t* rng) {
     for (int t = 0; t < n; t++) mask[t] = t >= prompt && t < end && t != tool;
     add_arg(c, "reward", OUT_FLOATS, n);
     add_numbers(c, "mask", WHOLES, n, which < 2 ? NUMBERS(0, 0, 1, 1, 0) : mask);
-    add_number(c, "T1", WHOLE, n);
-    add_number(c, "verdict", REAL, which == 0 ? 1 : which == 1 ? 0 : random_between(rng, 0.2, 0.9));
+    add_scalars(c, "T1 verdict", NUMBERS(n, which == 0 ? 1 : which == 1 ? 0 : random_between(rng, 0.2, 0.9)));
 }
-CALL(step_rewards, AS(my_step_rewards)(floats(f, 0), wholes(f, 1), whole(f, 2), (float)number(f, 3)))
+CALL(step_rewards, floats(f, 0), wholes(f, 1), whole(f, 2), number(f, 3))
 static void slips_step_rewards(float* out, const int* mask, int n, float r) {
     for (int t = 0; t < n; t++) {
         int first = mask[t] && !ones_in(mask, t), last = mask[t] && !ones_in(mask + t + 1, n - t - 1);
@@ -196,9 +193,9 @@ static void make_log_softmax(Case* c, int which, uint64_t* rng) {
     const double* z = which == 0 ? NUMBERS(1000, 1001) : which == 1 ? NUMBERS(-1000, 0) : some(V, -3, 3, rng);
     add_arg(c, "out", OUT_FLOATS, V);
     add_numbers(c, "z", FLOATS, V, z);
-    add_number(c, "V", WHOLE, V);
+    add_scalars(c, "V", NUMBERS(V));
 }
-CALL(log_softmax, AS(my_log_softmax)(floats(f, 0), floats(f, 1), whole(f, 2)))
+CALL(log_softmax, floats(f, 0), floats(f, 1), whole(f, 2))
 static void slips_log_softmax(float* out, const float* z, int V) {
     double lse = log_sum_exp(z, V), top = z[0], sum = 0.0;
     for (int i = 0; i < V; i++) {
@@ -215,8 +212,7 @@ static void slips_log_softmax(float* out, const float* z, int V) {
          "the largest logit was subtracted twice, from z and by the log-sum-exp"},
         {{exp(z[i] - lse)}, "0.2689 0.7311", "these are probabilities: the logarithm is missing"},
         {{z[i] - top}, "-1 0",
-         "only the largest logit was subtracted: log(sum exp(z - m)) is missing, or its sum is an int, "
-         "1"},
+         "only the largest logit was subtracted: log(sum exp(z - m)) is missing, or its sum is an int, 1"},
         {{lse - z[i]}, "1.3133 0.3133", "the sign: log-probabilities are never positive"});
 }
 
@@ -233,11 +229,9 @@ static void make_answer_logprob(Case* c, int which, uint64_t* rng) {
     add_numbers(c, "logits", FLOATS, T * V, which ? some(T * V, -2, 2, rng) : z)->row = V;
     add_numbers(c, "ids", WHOLES, T, which == 0 ? NUMBERS(0, 1, 0, 2, 3, 4) : ids);
     add_numbers(c, "mask", WHOLES, T, which == 0 ? NUMBERS(0, 0, 0, 0, 1, 1) : mask);
-    add_number(c, "T", WHOLE, T);
-    add_number(c, "V", WHOLE, V);
+    add_scalars(c, "T V", NUMBERS(T, V));
 }
-CALL(answer_logprob, returns(f, AS(my_answer_logprob)(floats(f, 0), wholes(f, 1), wholes(f, 2), whole(f, 3),
-                                                      whole(f, 4))))
+RETURNS(answer_logprob, floats(f, 0), wholes(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4))
 
 static double row_logp(const float* logits, int t, int id, int V) {
     return logits[t * V + id] - log_sum_exp(logits + t * V, V);
@@ -278,12 +272,9 @@ static void make_token_logprobs(Case* c, int which, uint64_t* rng) {
     add_numbers(c, "logits", FLOATS, B * T * V, which ? some(B * T * V, -2, 2, rng)
                                                       : NUMBERS(0, l, l, 0, 0, 0, l, 0, 0, 0, 0, l))->row = V;
     add_numbers(c, "ids", WHOLES, B * T, which == 0 ? NUMBERS(0, 1, 1, 1, 0, 1) : ids)->row = T;
-    add_number(c, "B", WHOLE, B);
-    add_number(c, "T", WHOLE, T);
-    add_number(c, "V", WHOLE, V);
+    add_scalars(c, "B T V", NUMBERS(B, T, V));
 }
-CALL(token_logprobs, AS(my_token_logprobs)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4),
-                                           whole(f, 5)))
+CALL(token_logprobs, floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4), whole(f, 5))
 static void slips_token_logprobs(float* logp, const float* z, const int* ids, int B, int T, int V) {
     for (int i = 0; i < B * (T - 1); i++) {
         int at = i / (T - 1) * T + i % (T - 1);         // of logits and ids
@@ -314,10 +305,9 @@ static void make_answer_means(Case* c, int which, uint64_t* rng) {
                 : which == 1 ? NUMBERS(-1, NAN, NAN, NAN) : some(B * T1, -4, -0.1, rng))->row = T1;
     add_numbers(c, "mask", WHOLES, B * T1, which == 0 ? NUMBERS(1, 1, 1, 1, 0, 0)
                 : which == 1 ? NUMBERS(1, 0, 0, 0) : mask)->row = T1;
-    add_number(c, "B", WHOLE, B);
-    add_number(c, "T1", WHOLE, T1);
+    add_scalars(c, "B T1", NUMBERS(B, T1));
 }
-CALL(answer_means, AS(my_answer_means)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4)))
+CALL(answer_means, floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4))
 static void slips_answer_means(float* out, const float* logp, const int* mask, int B, int T1) {
     for (int b = 0; b < B; b++) {
         const float* x = logp + b * T1;
@@ -356,10 +346,9 @@ static void make_tool_mask(Case* c, int which, uint64_t* rng) {
     ids[n++] = ASSISTANT_END;
     add_arg(c, "mask", OUT_WHOLES, n);
     add_numbers(c, "ids", WHOLES, n, ids);
-    add_number(c, "prompt", WHOLE, prompt);
-    add_number(c, "T", WHOLE, n);
+    add_scalars(c, "prompt T", NUMBERS(prompt, n));
 }
-CALL(tool_mask, AS(my_tool_mask)(wholes(f, 0), wholes(f, 1), whole(f, 2), whole(f, 3)))
+CALL(tool_mask, wholes(f, 0), wholes(f, 1), whole(f, 2), whole(f, 3))
 static void slips_tool_mask(int* mask, const int* ids, int prompt, int T) {
     for (int forced = 0, called = 0, ever = 0, t = 0; t < T; t++) {
         int answer = t >= prompt, start = ids[t] == TOKEN_OUTPUT_START, end = ids[t] == TOKEN_OUTPUT_END;
@@ -400,10 +389,9 @@ static void make_hash_rewards(Case* c, int which, uint64_t* rng) {
     add_arg(c, "reward", OUT_FLOATS, K);
     add_texts(c, "response", K,
               which > 1 ? list : which ? LIST("#### 0", "#### none", "#### 0.5", "none") : six);
-    add_number(c, "K", WHOLE, K);
-    add_number(c, "truth", REAL, which == 0 ? 42 : which == 1 ? 0 : x);
+    add_scalars(c, "K truth", NUMBERS(K, which == 0 ? 42 : which == 1 ? 0 : x));
 }
-CALL(hash_rewards, AS(my_hash_rewards)(floats(f, 0), texts(f, 1), whole(f, 2), number(f, 3)))
+CALL(hash_rewards, floats(f, 0), texts(f, 1), whole(f, 2), number(f, 3))
 
 static double last_number(const char* text) {
     double x = NAN;
@@ -469,10 +457,10 @@ static void make_boxed_rewards(Case* c, int which, uint64_t* rng) {
     snprintf(truth, sizeof truth, "%d", x);
     add_arg(c, "reward", OUT_FLOATS, K);
     add_texts(c, "response", K, which == 0 ? four : which == 1 ? six : list);
-    add_number(c, "K", WHOLE, K);
+    add_scalars(c, "K", NUMBERS(K));
     add_texts(c, "truth", 1, which == 0 ? LIST("83") : which == 1 ? LIST("\\frac{1}{2}") : LIST(truth));
 }
-CALL(boxed_rewards, AS(my_boxed_rewards)(floats(f, 0), texts(f, 1), whole(f, 2), *texts(f, 3), answers_equal))
+CALL(boxed_rewards, floats(f, 0), texts(f, 1), whole(f, 2), *texts(f, 3), answers_equal)
 
 static const char* closing(const char* p) {             // the brace that closes
     for (int depth = 1; *p; p++) {
@@ -511,7 +499,7 @@ static void slips_boxed_rewards(float* reward, const char* const* response, int 
 static void add_group_of(Case* c, int K, const double* reward) {
     add_arg(c, "adv", OUT_FLOATS, K);
     add_numbers(c, "reward", FLOATS, K, reward);
-    add_number(c, "K", WHOLE, K);
+    add_scalars(c, "K", NUMBERS(K));
 }
 
 static void make_centered(Case* c, int which, uint64_t* rng) {
@@ -519,7 +507,7 @@ static void make_centered(Case* c, int which, uint64_t* rng) {
     int K = which == 0 ? 16 : random_whole(rng, 4, 6);
     add_group_of(c, K, which == 0 ? sixteen : some(K, 1, 3, rng));
 }
-CALL(centered, AS(my_centered)(floats(f, 0), floats(f, 1), whole(f, 2)))
+CALL(centered, floats(f, 0), floats(f, 1), whole(f, 2))
 
 static double squares(const float* r, int K) {
     double sum = 0.0;
@@ -534,8 +522,7 @@ static void slips_centered(float* adv, const float* r, int K) {
     for (int k = 0; k < K; k++) adv[k] = (float)ONE_OF(
         {{r[k] - sum / (K - 1)}, "0.8 0.8 -0.2", "the sum was divided by K - 1: a mean divides by K, 3/16"},
         {{r[k]}, "1 1 0",
-         "the reward itself: no mean was subtracted, or it came out 0, "
-         "as 1 / K of whole numbers does in C"},
+         "the reward itself: no mean was subtracted, or it came out 0, as 1 / K of whole numbers does in C"},
         {{r[k] - whole / K}, "1 1 0", "the sum is an int: 3 / 16 of whole numbers is 0 in C, use double"},
         {{mean - r[k]}, "-0.8125 -0.8125 0.1875", "the sign: what is better than the mean is positive"},
         {{r[k] - sum}, "-2 -2 -3", "the sum was subtracted, not the mean"},
@@ -553,16 +540,14 @@ static void make_rloo(Case* c, int which, uint64_t* rng) {
     int K = which == 0 ? 4 : random_whole(rng, 5, 7);
     add_group_of(c, K, which == 0 ? NUMBERS(1, 1, 0, 0) : some(K, 0, 2, rng));
 }
-CALL(rloo, AS(my_rloo)(floats(f, 0), floats(f, 1), whole(f, 2)))
+CALL(rloo, floats(f, 0), floats(f, 1), whole(f, 2))
 static void slips_rloo(float* adv, const float* r, int K) {
     double sum = total(r, K), mean = sum / K;
     for (int k = 0; k < K; k++) adv[k] = (float)ONE_OF(
-        {{r[k]}, "1 1 0 0",
-         "the reward itself: no baseline was subtracted, or it came out 0, as 1 / (K - 1) of whole "
-         "numbers does in C"},
+        {{r[k]}, "1 1 0 0", "the reward itself: no baseline was subtracted, or it came out 0, as 1 / (K - 1) "
+         "of whole numbers does in C"},
         {{r[k] - mean}, "0.5 0.5 -0.5",
-         "the own reward is in the baseline, a mean over all K (or: K / "
-         "(K - 1) of whole numbers is 1 in C)"},
+         "the own reward is in the baseline, a mean over all K (or: K / (K - 1) of whole numbers is 1 in C)"},
         {{r[k] - sum / (K - 1)}, "0.3333 0.3333 -0.6667",
          "the sum of all was divided by K - 1: take the own reward out of it"},
         {{(r[k] - mean) * (K - 1) / K}, "0.375 0.375 -0.375",
@@ -578,9 +563,9 @@ static void make_grpo(Case* c, int which, uint64_t* rng) {
     int K = which < 3 ? 4 : random_whole(rng, 5, 7);
     const double same = which == 1 ? 1 : 0;
     add_group_of(c, K, which > 2 ? some(K, 0, 2, rng) : NUMBERS(1, 1, same, same));
-    add_number(c, "eps", REAL, which < 2 ? 0 : which == 2 ? 0.5 : random_between(rng, 0.1, 0.4));
+    add_scalars(c, "eps", NUMBERS(which < 2 ? 0 : which == 2 ? 0.5 : random_between(rng, 0.1, 0.4)));
 }
-CALL(grpo, AS(my_grpo)(floats(f, 0), floats(f, 1), whole(f, 2), (float)number(f, 3)))
+CALL(grpo, floats(f, 0), floats(f, 1), whole(f, 2), number(f, 3))
 static void slips_grpo(float* adv, const float* r, int K, float eps) {
     double mean = total(r, K) / K, square = squares(r, K), variance = square / (K - 1), std = sqrt(variance);
     int equal = square == 0.0;
@@ -610,10 +595,10 @@ static void slips_grpo(float* adv, const float* r, int K, float eps) {
 
 // ---- 16. a group without a signal
 static void make_zero_variance_odds(Case* c, int which, uint64_t* rng) {
-    add_number(c, "p", REAL, which == 0 ? 0.5 : which == 1 ? 0.25 : random_between(rng, 0.1, 0.9));
-    add_number(c, "K", WHOLE, which == 0 ? 4 : which == 1 ? 2 : random_whole(rng, 3, 5));
+    add_scalars(c, "p", NUMBERS(which == 0 ? 0.5 : which == 1 ? 0.25 : random_between(rng, 0.1, 0.9)));
+    add_scalars(c, "K", NUMBERS(which == 0 ? 4 : which == 1 ? 2 : random_whole(rng, 3, 5)));
 }
-CALL(zero_variance_odds, returns(f, AS(my_zero_variance_odds)(number(f, 0), whole(f, 1))))
+RETURNS(zero_variance_odds, number(f, 0), whole(f, 1))
 static double slips_zero_variance_odds(double p, int K) {
     double right = pow(p, K), wrong = pow(1.0 - p, K);
     return ONE_OF(

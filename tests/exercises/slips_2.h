@@ -3,21 +3,18 @@
 // ---- 17. three estimators of the KL
 static void make_kl(Case* c, int which, uint64_t* rng) {
     add_arg(c, "k", OUT_DOUBLES, 3);
-    add_number(c, "logp", REAL, which == 0 ? log(0.5) : random_between(rng, -3, -0.1));
-    add_number(c, "logp_ref", REAL, which == 0 ? log(0.25) : random_between(rng, -3, -0.1));
+    add_scalars(c, "logp logp_ref", which == 0 ? NUMBERS(log(0.5), log(0.25)) : some(2, -3, -0.1, rng));
 }
-CALL(kl, AS(my_kl)(doubles(f, 0), number(f, 1), number(f, 2)))
+CALL(kl, doubles(f, 0), number(f, 1), number(f, 2))
 static void slips_kl(double* k, double logp, double logp_ref) {
     double x = logp - logp_ref, k2 = x * x / 2, down = exp(-x), up = exp(x), k3 = down - 1 + x;
     const double* made = ROW_OF(
-        {{-x, k2, up - 1 - x}, "-0.6931 0.2402 0.3069",
-         "the printed sign (or pi and pi_ref swapped): for samples of the policy x = logp - logp_ref, "
-         "k1 = x"},
+        {{-x, k2, up - 1 - x}, "-0.6931 0.2402 0.3069", "the printed sign (or pi and pi_ref swapped): for "
+         "samples of the policy x = logp - logp_ref, k1 = x"},
         {{-x, k2, k3}, "-0.6931 0.2402 0.1931",
          "k1 with the printed sign: as an estimate of KL(pi || pi_ref) it is + log_ratio"},
-        {{x, k2, up - 1 - x}, "0.6931 0.2402 0.3069",
-         "k3 with the printed sign: exp(-log_ratio) = pi_ref/pi averages to 1 under pi, "
-         "exp(log_ratio) does not"},
+        {{x, k2, up - 1 - x}, "0.6931 0.2402 0.3069", "k3 with the printed sign: exp(-log_ratio) = pi_ref/pi "
+         "averages to 1 under pi, exp(log_ratio) does not"},
         {{x, k2, down + x}, "0.6931 0.2402 1.1931", "the 1 of k3 is forgotten: at pi = pi_ref it must be 0"},
         {{x, x * x, k3}, "0.6931 0.4805 0.1931", "the 1/2 of k2 is forgotten"},
         {{x, 0, k3}, "0.6931 0 0.1931", "k2 is 0: 1 / 2 of whole numbers is 0 in C, write 0.5"},
@@ -36,15 +33,14 @@ static void make_penalized_reward(Case* c, int which, uint64_t* rng) {
     double mask[VALUES];
     int n = which == 0 ? 4 : which == 1 ? 2 : random_whole(rng, 5, 7);
     for (int t = 0; t < n; t++) mask[t] = t >= 1 && t < n - 1 && t != 2;
-    add_number(c, "reward", REAL, which == 0 ? 1 : which == 1 ? 0.5 : random_between(rng, -1, 1));
+    add_scalars(c, "reward", NUMBERS(which == 0 ? 1 : which == 1 ? 0.5 : random_between(rng, -1, 1)));
     add_numbers(c, "kl", FLOATS, n,
                 which > 1 ? some(n, 0, 1, rng) : which ? NUMBERS(0.2, NAN) : NUMBERS(0.1, 0.2, 0.3, 0.9));
     add_numbers(c, "mask", WHOLES, n, which == 0 ? NUMBERS(1, 1, 1, 0) : which == 1 ? NUMBERS(1, 0) : mask);
-    add_number(c, "T1", WHOLE, n);
-    add_number(c, "beta", REAL, which == 0 ? 0.1 : which == 1 ? 0.5 : random_between(rng, 0.1, 0.6));
+    add_scalars(c, "T1", NUMBERS(n));
+    add_scalars(c, "beta", NUMBERS(which == 0 ? 0.1 : which == 1 ? 0.5 : random_between(rng, 0.1, 0.6)));
 }
-CALL(penalized_reward, returns(f, AS(my_penalized_reward)((float)number(f, 0), floats(f, 1), wholes(f, 2),
-                                                          whole(f, 3), (float)number(f, 4))))
+RETURNS(penalized_reward, number(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), number(f, 4))
 static double slips_penalized_reward(float r, const float* kl, const int* mask, int n, float beta) {
     double sum = sum_of(kl, mask, n, SKIP), product = sum_of(kl, mask, n, MULTIPLY), last = 0.0;
     int count = ones_in(mask, n);
@@ -81,15 +77,13 @@ static void add_group(Case* c, int which, uint64_t* rng, int with_logp) {
     else add_arg(c, "dlogp", OUT_FLOATS, K * T1)->row = T1;
     add_numbers(c, "reward", FLOATS, K, which == 0 ? NUMBERS(1, 1, 0, 0) : some(K, 0.3, 2, rng));
     add_numbers(c, "mask", WHOLES, K * T1, mask)->row = T1;
-    add_number(c, "K", WHOLE, K);
-    add_number(c, "T1", WHOLE, T1);
+    add_scalars(c, "K T1", NUMBERS(K, T1));
 }
 
 static void make_group_loss(Case* c, int which, uint64_t* rng) { add_group(c, which, rng, 1); }
 static void make_group_slopes(Case* c, int which, uint64_t* rng) { add_group(c, which, rng, 0); }
-CALL(group_loss, returns(f, AS(my_group_loss)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3),
-                                              whole(f, 4))))
-CALL(group_slopes, AS(my_group_slopes)(floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4)))
+RETURNS(group_loss, floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4))
+CALL(group_slopes, floats(f, 0), floats(f, 1), wholes(f, 2), whole(f, 3), whole(f, 4))
 static void slips_group_slopes(float* dlogp, const float* r, const int* mask, int K, int T1) {
     double std = sqrt(squares(r, K) / (K - 1));
     int n = ones_in(mask, K * T1);
@@ -104,9 +98,8 @@ static void slips_group_slopes(float* dlogp, const float* r, const int* mask, in
             {{-own / K}, "-0.125 -0.125 0 -0.125", "divided by K = 4 answers: D1 divides by the 8 tokens"},
             {{-own / (K * T1)}, "-0.0417 -0.0417 0 -0.0417 -0.0417",
              "padding is counted: 12 places, but 8 tokens have mask 1"},
-            {{-mask[i] * r[k] / n}, "-0.125 -0.125 0 -0.125 -0.125 -0.125 0",
-             "the reward itself instead of the advantage: wrong answers got no slope "
-             "(1 / K of ints is 0 in C)"},
+            {{-mask[i] * r[k] / n}, "-0.125 -0.125 0 -0.125 -0.125 -0.125 0", "the reward itself instead of "
+             "the advantage: wrong answers got no slope (1 / K of ints is 0 in C)"},
             {{-adv / (K * T1)}, "-0.0417 -0.0417 -0.0417", "no mask: padding gets a slope and is counted"},
             {{-adv / n}, "-0.0625 -0.0625 -0.0625", "padding gets a slope: where mask is 0, dlogp is 0"},
             {{-own / std / n}, "-0.1083 -0.1083 0",
@@ -128,9 +121,8 @@ static double slips_group_loss(const float* logp, const float* r, const int* mas
         {{sum}, "-0.0144", "a mean over each answer, then over the answers: D1 divides by the tokens of all"},
         {{sum}, "0.1733", "divided by K = 4 answers: D1 divides by the 8 tokens"},
         {{sum}, "0.0578", "padding is counted: 12 places, but 8 tokens have mask 1"},
-        {{sum}, "0.5199",
-         "the reward itself instead of the advantage: subtract the mean of the group "
-         "(1 / K of ints is 0 in C)"},
+        {{sum}, "0.5199", "the reward itself instead of the advantage: subtract the mean of the group (1 / K "
+         "of ints is 0 in C)"},
         {{sum}, "-0.1155", "no mask: padding is in the sum and in the count"},
         {{sum}, "-0.1733", "padding is in the sum, though not in the count"},
         {{sum}, "0.1501", "GRPO's advantage: D1 does not divide by the standard deviation"},
@@ -142,14 +134,12 @@ static double slips_group_loss(const float* logp, const float* r, const int* mas
 static void make_clip(Case* c, int which, uint64_t* rng) {
     double adv = random_between(rng, 0.5, 2) * (random_whole(rng, 0, 1) ? 1 : -1);
     add_arg(c, "slope", OUT_DOUBLES, 1);
-    add_number(c, "ratio", REAL,
-               which < 4 ? (which < 2 ? 1.5 : 0.5) : which == 4 ? random_between(rng, 0.9, 1.1)
-               : which == 5 ? random_between(rng, 1.35, 1.9) : random_between(rng, 0.3, 0.7));
-    add_number(c, "adv", REAL, which == 0 || which == 3 ? -1 : which < 4 ? 1 : adv);
-    add_number(c, "clip_low", REAL, 0.2);
-    add_number(c, "clip_high", REAL, 0.28);
+    double ratio = which < 4 ? (which < 2 ? 1.5 : 0.5) : which == 4 ? random_between(rng, 0.9, 1.1)
+                   : which == 5 ? random_between(rng, 1.35, 1.9) : random_between(rng, 0.3, 0.7);
+    adv = which == 0 || which == 3 ? -1 : which < 4 ? 1 : adv;
+    add_scalars(c, "ratio adv clip_low clip_high", NUMBERS(ratio, adv, 0.2, 0.28));
 }
-CALL(clip, returns(f, AS(my_clip)(doubles(f, 0), number(f, 1), number(f, 2), number(f, 3), number(f, 4))))
+RETURNS(clip, doubles(f, 0), number(f, 1), number(f, 2), number(f, 3), number(f, 4))
 static double slips_clip(double* slope, double ratio, double adv, double low, double high) {
     double held = fmin(fmax(ratio, 1.0 - low), 1.0 + high), plain = ratio * adv, cut = held * adv;
     double right, swapped, twice, L = my_clip(&right, ratio, adv, low, high);
@@ -180,12 +170,10 @@ static void make_gae(Case* c, int which, uint64_t* rng) {
     add_arg(c, "adv", OUT_FLOATS, T);
     add_numbers(c, "reward", FLOATS, T, which == 0 ? NUMBERS(0, 1) : some(T, -1, 1, rng));
     add_numbers(c, "value", FLOATS, T, which == 0 ? NUMBERS(0.25, 0.5) : some(T, -1, 1, rng));
-    add_number(c, "T", WHOLE, T);
-    add_number(c, "gamma", REAL, which == 0 ? 0.9 : random_between(rng, 0.7, 0.95));
-    add_number(c, "lambda", REAL, which == 0 ? 0.5 : random_between(rng, 0.2, 0.8));
+    add_scalars(c, "T gamma", NUMBERS(T, which == 0 ? 0.9 : random_between(rng, 0.7, 0.95)));
+    add_scalars(c, "lambda", NUMBERS(which == 0 ? 0.5 : random_between(rng, 0.2, 0.8)));
 }
-CALL(gae, AS(my_gae)(floats(f, 0), floats(f, 1), floats(f, 2), whole(f, 3), (float)number(f, 4),
-                     (float)number(f, 5)))
+CALL(gae, floats(f, 0), floats(f, 1), floats(f, 2), whole(f, 3), number(f, 4), number(f, 5))
 static void slips_gae(float* adv, const float* r, const float* v, int T, float gamma, float lambda) {
     float A[VALUES];
     double forward[VALUES + 1] = {0}, g = gamma, l = lambda, next = 0.0;
@@ -224,9 +212,9 @@ static void make_sft(Case* c, int which, uint64_t* rng) {
     for (int t = 0; t < n; t++) mask[t] = t >= 2 && t < n - 1;
     add_numbers(c, "logp", FLOATS, n, which == 0 ? NUMBERS(-4, -6, -0.5, -1.5) : some(n, -5, -0.1, rng));
     add_numbers(c, "mask", WHOLES, n, which == 0 ? NUMBERS(0, 0, 1, 1) : mask);
-    add_number(c, "n", WHOLE, n);
+    add_scalars(c, "n", NUMBERS(n));
 }
-CALL(sft, returns(f, AS(my_sft)(floats(f, 0), wholes(f, 1), whole(f, 2))))
+RETURNS(sft, floats(f, 0), wholes(f, 1), whole(f, 2))
 static double slips_sft(const float* logp, const int* mask, int n) {
     double sum = sum_of(logp, mask, n, SKIP), all = total(logp, n), chances = 0.0;
     int count = ones_in(mask, n);
@@ -245,10 +233,10 @@ static double slips_sft(const float* logp, const int* mask, int n) {
 
 // ---- 24. Bradley-Terry
 static void make_reward_model_loss(Case* c, int which, uint64_t* rng) {
-    add_number(c, "chosen", REAL, which == 0 ? 1.3 : which == 1 ? -400 : random_between(rng, -2, 2));
-    add_number(c, "rejected", REAL, which == 0 ? 0.4 : which == 1 ? 400 : random_between(rng, -2, 2));
+    add_scalars(c, "chosen rejected", which == 0 ? NUMBERS(1.3, 0.4) : which == 1 ? NUMBERS(-400, 400)
+                                      : some(2, -2, 2, rng));
 }
-CALL(reward_model_loss, returns(f, AS(my_reward_model_loss)(number(f, 0), number(f, 1))))
+RETURNS(reward_model_loss, number(f, 0), number(f, 1))
 
 static double sigmoid_of(double z) { return 1.0 / (1.0 + exp(-z)); }
 static double softplus(double z) { return fmax(z, 0.0) + log1p(exp(-fabs(z))); }    // - log sigma(-z), stable
@@ -268,13 +256,11 @@ static double slips_reward_model_loss(double chosen, double rejected) {
 
 // ---- 25. DPO
 static void make_dpo(Case* c, int which, uint64_t* rng) {
-    add_number(c, "chosen", REAL, which == 0 ? -10 : random_between(rng, -14, -6));
-    add_number(c, "rejected", REAL, which == 0 ? -13.5 : random_between(rng, -14, -6));
-    add_number(c, "ref_chosen", REAL, which == 0 ? -11 : random_between(rng, -14, -6));
-    add_number(c, "ref_rejected", REAL, which == 0 ? -14 : random_between(rng, -14, -6));
-    add_number(c, "beta", REAL, which == 0 ? 0.1 : random_between(rng, 0.1, 0.5));
+    add_scalars(c, "chosen rejected ref_chosen ref_rejected",
+                which == 0 ? NUMBERS(-10, -13.5, -11, -14) : some(4, -14, -6, rng));
+    add_scalars(c, "beta", NUMBERS(which == 0 ? 0.1 : random_between(rng, 0.1, 0.5)));
 }
-CALL(dpo, returns(f, AS(my_dpo)(number(f, 0), number(f, 1), number(f, 2), number(f, 3), number(f, 4))))
+RETURNS(dpo, number(f, 0), number(f, 1), number(f, 2), number(f, 3), number(f, 4))
 
 // w, l: the two log-probs; rw, rl: under the reference
 static double slips_dpo(double w, double l, double rw, double rl, double beta) {
@@ -286,9 +272,8 @@ static double slips_dpo(double w, double l, double rw, double rl, double beta) {
         {{softplus(-margin)}, "0.4741", "beta is lost: sigma(0.5) instead of sigma(0.1 * 0.5)"},
         {{sigmoid_of(beta * margin)}, "0.5125", "this is P(chosen wins): the loss is - log of it"},
         {{-softplus(-beta * margin)}, "-0.6685", "the sign: the loss is - log sigma"},
-        {{softplus(-beta * ((w + rw) - (l + rl)))}, "0.4201",
-         "the reference has the wrong sign, or the two are crossed: chosen - ref_chosen, "
-         "rejected - ref_rejected"},
+        {{softplus(-beta * ((w + rw) - (l + rl)))}, "0.4201", "the reference has the wrong sign, or the two "
+         "are crossed: chosen - ref_chosen, rejected - ref_rejected"},
         {{softplus(-beta * (w - rw))}, "0.6444", "the rejected answer is not used"},
         {{softplus(-beta * ((w - rw) + (l - rl)))}, "0.621",
          "the two log-ratios were added: the margin is their difference"},
@@ -306,9 +291,9 @@ static void make_best_of_n(Case* c, int which, uint64_t* rng) {
     add_numbers(c, "reward", FLOATS, n,
                 which == 0 ? NUMBERS(0.2, 0.9, NAN, 0.9) : which == 1 ? NUMBERS(NAN, 0.5, 0.9)
                 : which == 2 ? NUMBERS(NAN, NAN) : which == 3 ? NUMBERS(-2, -1, -3) : r);
-    add_number(c, "n", WHOLE, n);
+    add_scalars(c, "n", NUMBERS(n));
 }
-CALL(best_of_n, returns(f, AS(my_best_of_n)(floats(f, 0), whole(f, 1))))
+RETURNS(best_of_n, floats(f, 0), whole(f, 1))
 static int slips_best_of_n(const float* r, int n) {
     int best = -1, right = my_best_of_n(r, n);
     for (int i = 0; i < n; i++) {
@@ -335,11 +320,10 @@ static int slips_best_of_n(const float* r, int n) {
 // ---- 27. pass@k
 static void make_pass_at_k(Case* c, int which, uint64_t* rng) {
     int n = which == 0 ? 16 : which == 1 ? 4 : random_whole(rng, 10, 20), right = random_whole(rng, 2, n / 2);
-    add_number(c, "n", WHOLE, n);
-    add_number(c, "correct", WHOLE, which == 0 ? 3 : which == 1 ? 2 : right);
-    add_number(c, "k", WHOLE, which == 0 ? 4 : which == 1 ? 3 : random_whole(rng, 2, 4));
+    add_scalars(c, "n correct", NUMBERS(n, which == 0 ? 3 : which == 1 ? 2 : right));
+    add_scalars(c, "k", NUMBERS(which == 0 ? 4 : which == 1 ? 3 : random_whole(rng, 2, 4)));
 }
-CALL(pass_at_k, returns(f, AS(my_pass_at_k)(whole(f, 0), whole(f, 1), whole(f, 2))))
+RETURNS(pass_at_k, whole(f, 0), whole(f, 1), whole(f, 2))
 static double slips_pass_at_k(int n, int c, int k) {
     double whole_numbers = 1.0, same_divisor = 1.0;
     for (int i = 0; i < k; i++) {
@@ -354,9 +338,8 @@ static double slips_pass_at_k(int n, int c, int k) {
         {{1.0 - my_pass_at_k(n, c, k)}, "0.3929", "this is the probability that none is right: 1 - it"},
         {{(double)c / n}, "0.1875", "this is pass@1: k is not used"},
         {{1.0 - my_pass_at_k(n, n - c, k)}, "0", "that all k are right: one is enough"},
-        {{1.0 - whole_numbers}, "1",
-         "1 always, as when the product is 0: 13 / 16 of whole numbers is 0 in C, write (double)(n - "
-         "correct - i) / (n - i)"},
+        {{1.0 - whole_numbers}, "1", "1 always, as when the product is 0: 13 / 16 of whole numbers is 0 in "
+         "C, write (double)(n - correct - i) / (n - i)"},
         {{k > 1 ? my_pass_at_k(n, c, k - 1) : 0.0}, "0.4893", "one factor too few: i runs from 0 to k - 1"},
         {{my_pass_at_k(n, c, k + 1)}, "0.7054", "one factor too many: i runs from 0 to k - 1"},
         {{1.0 - same_divisor}, "0.7382", "the divisor stays n: it shrinks with each draw, n - i"});
@@ -375,9 +358,9 @@ static void make_vote(Case* c, int which, uint64_t* rng) {
     add_texts(c, "answer", n, which == 0 ? LIST("38", "83", "38", "83.0", "\\frac{166}{2}")
                               : which == 1 ? LIST("", "7", "", "8", "", "8", "7") : which == 2 ? LIST("", "")
                               : which == 3 ? LIST("", "5") : list);
-    add_number(c, "n", WHOLE, n);
+    add_scalars(c, "n", NUMBERS(n));
 }
-CALL(vote, returns(f, AS(my_vote)(texts(f, 0), whole(f, 1), answers_equal)))
+RETURNS(vote, texts(f, 0), whole(f, 1), answers_equal)
 
 enum { AS_TEXT = 1, LAST = 2, EMPTY_TOO = 4, COUNT = 8, OTHERS = 16 };
 

@@ -1,16 +1,15 @@
 # mutants.awk - one-operator mutants of the numeric core: the chapters of rl.c, six sections of train_gpt.c.
-# Compiling each on its own would take longer than testing it, so that all are in one program: MUTANT(12) is 1
-# when the environment says MUTANT=12.
+# All are in one program, since compiling each would take longer than testing it: MUTANT(12) is 1 when the
+# environment says MUTANT=12.
 #
 #   awk -v seed=1 -v count=200 -v out=DIR -f mutants.awk FILE.. rl.c train_gpt.c
 #
 # writes DIR/rl.c and DIR/train_gpt.c with the first `count` places that the seed draws, one on a line, and
 # DIR/list: number, part of the tests, file:line, and the line before and after, separated by tabs. FILE holds
 # lines to be left out, as the compiler names them (rl.c:12: error ...). Not mutated: declarations and tables,
-# what only prints or allocates, refusals of bad input, times, and what no result depends on: which thread
-# works, which of equally good random streams is drawn from; and what equivalent.txt lists. The random numbers
-# are the same in every awk. A chapter or section in which there is no place to mutate (its heading may have
-# got another form) and a line of equivalent.txt that is no mutant any more are complaints, and exit status 1.
+# what only prints or allocates, refusals of bad input, times, what no result depends on (which thread works,
+# which of equally good random streams), and what equivalent.txt lists. A chapter or section without a place
+# to mutate and a line of equivalent.txt that is no mutant any more are complaints, and exit status 1.
 
 BEGIN {
     while ((getline line < "tests/zoo/equivalent.txt") > 0) if (gsub(/ /, "", line) && line ~ /MUTANT/)
@@ -22,37 +21,30 @@ BEGIN {
     for (i = 1; i < 12; i += 2) other[pair[i]] = pair[i + 1]
 }
 
-# The mutated line of a place, without spaces.
-function mutated(place,    at, text) {
-    split(place, at, "\t")
-    text = source[at[2], at[3]]
-    gsub(/@/, "MUTANT", at[6])
-    text = substr(text, 1, at[4] - 1) at[6] substr(text, at[5] + 1)
-    gsub(/ /, "", text)
-    return text
-}
+function squeezed(text) { gsub(/\001/, "MUTANT", text); gsub(/ /, "", text); return text }
 
 # The line without comments and with strings blanked, each character in its place.
-function code_of(line,    i, two, one, quote, kept) {
+function code_of(line,    kept, word, n) {
     kept = ""
-    for (i = 1; i <= length(line); i++) {
-        one = substr(line, i, 1)
-        two = substr(line, i, 2)
+    while (in_block || match(line, /\/\/|\/\*|"([^"\\]|\\.)*"|'([^'\\]|\\.)*'/)) {
         if (in_block) {
-            if (two == "*/") { in_block = 0; kept = kept " "; i++ }
-            kept = kept " "
-        } else if (quote != "") {
-            if (one == "\\") { kept = kept "_"; i++ }
-            else if (one == quote) quote = ""
-            kept = kept "_"
-        } else if (two == "//") break
-        else if (two == "/*") { in_block = 1; kept = kept "  "; i++ }
-        else {
-            if (one == "\"" || one == "'") quote = one
-            kept = kept (quote == "" ? one : "_")
+            n = index(line, "*/")
+            in_block = !n
+            n = n ? n + 1 : length(line)
+            kept = kept sprintf("%" n "s", "")
+            line = substr(line, n + 1)
+            if (in_block) return kept
+            continue
         }
+        word = substr(line, RSTART, RLENGTH)
+        kept = kept substr(line, 1, RSTART - 1)
+        line = substr(line, RSTART + RLENGTH)
+        if (word == "//") return kept
+        in_block = word == "/*"
+        gsub(/./, in_block ? " " : "_", word)
+        kept = kept word
     }
-    return kept
+    return kept line
 }
 
 # Where the expression ends that begins at `at` (step 1) or begins that ends there (step -1): at one of the
@@ -87,7 +79,8 @@ function factor_end(at,    rest, depth) {
 function site(from, to, new) {
     if (to < from || from < 1) return
     places[heading]++
-    site_of[++sites] = part "\t" FILENAME "\t" FNR "\t" from "\t" to "\t" new
+    gsub(/@/, "\001", new)
+    site_of[++sites] = part "\t" FILENAME "\t" FNR "\t" substr($0, 1, from - 1) new substr($0, to + 1)
 }
 
 function two_ways(at, old, new, stop,    from, to, left, right) {    # (@ ? left new right : left old right)
@@ -171,11 +164,13 @@ FNR == 1 { part = name = ""; in_block = skipped = inside = 0 }
     if (code ~ /[;{}] *$/ || code ~ /^ *$/) skipped = 0
 }
 
-# A shuffle of all places (Park and Miller's generator); a line has one mutant at most.
+# A shuffle of all places (Park and Miller's generator, the same in every awk); a line has one mutant at most.
 END {
     for (name in places) if (!places[name] && ++failed) print "mutants.awk finds nothing to mutate in: " name
-    for (i = 1; i <= sites; i++)
-        if ((line = mutated(site_of[i])) in equivalent) equivalent[line]++
+    for (i = 1; i <= sites; i++) {
+        split(site_of[i], at, "\t")                            # part, file, line, the mutated line
+        if ((line = squeezed(at[4])) in equivalent) equivalent[line]++
+    }
     for (line in equivalent)
         if (!equivalent[line] && ++failed) print "no mutant, but in equivalent.txt: " line
     if (failed) exit 1
@@ -183,30 +178,21 @@ END {
     for (i = 1; i <= sites && drawn < count; i++) {
         for (j = 0; j < 3; j++) state = state * 16807 % 2147483647
         j = i + state % (sites - i + 1)
-        place = site_of[j]
+        split(site_of[j], at, "\t")
         site_of[j] = site_of[i]
-        if (mutated(place) in equivalent) continue
-        split(place, at, "\t")                            # part, file, line, from, to, new
-        text = source[at[2], at[3]]
-        if ((at[2], at[3]) in changed) continue
-        before = substr(text, 1, at[4] - 1)
-        behind = substr(text, at[5] + 1)
-        gsub(/@/, "MUTANT(" (++drawn) ")", at[6])
-        changed[at[2], at[3]] = before at[6] behind
-        sub(/MUTANT\([0-9]+\)/, "MUTANT", at[6])
-        print drawn "\t" at[1] "\t" at[2] ":" at[3] "\t- " text "\t+ " before at[6] behind > (out "/list")
+        line = at[4]
+        if (squeezed(line) in equivalent || (at[2], at[3]) in changed) continue
+        gsub(/\001/, "MUTANT(" (++drawn) ")", line)
+        changed[at[2], at[3]] = line
+        gsub(/\001/, "MUTANT", at[4])
+        print drawn "\t" at[1] "\t" at[2] ":" at[3] "\t- " source[at[2], at[3]] "\t+ " at[4] > (out "/list")
     }
-    file = out "/train_gpt.c"
-    print "char* getenv(const char*);\nint atoi(const char*);\nstatic int mutant_now;" > file
-    print "__attribute__((constructor)) static void choose_mutant(void) {" > file
-    print "    mutant_now = getenv(\"MUTANT\") ? atoi(getenv(\"MUTANT\")) : 0;\n}" > file
-    print "#define MUTANT(n) (mutant_now == (n))" > file
-    print "#define INVERSE(x) ((__typeof__(x))0.5 != 0 ? 1 / (x) : 1)\n#line 1" > file  # of an int: 1
-    for (name in lines) {
-        file = out "/" name
-        for (i = 1; i <= lines[name]; i++)
-            print (name, i) in changed ? changed[name, i] : source[name, i] > file
-        close(file)
-    }
+    print "char* getenv(const char*);\nint atoi(const char*);\nstatic int mutant_now;\n" \
+        "__attribute__((constructor)) static void choose_mutant(void) {\n" \
+        "    mutant_now = getenv(\"MUTANT\") ? atoi(getenv(\"MUTANT\")) : 0;\n}\n" \
+        "#define MUTANT(n) (mutant_now == (n))\n" \
+        "#define INVERSE(x) ((__typeof__(x))0.5 != 0 ? 1 / (x) : 1)\n#line 1" > (out "/train_gpt.c")
+    for (name in lines) for (i = 1; i <= lines[name]; i++)
+        print (name, i) in changed ? changed[name, i] : source[name, i] > (out "/" name)
     print sites
 }

@@ -1,29 +1,27 @@
 #!/bin/sh
 # The zoo of bugs in tests/zoo/bugs.txt. `make zoo`, `make bug` and `make mutants` call this from the top
-# directory, with COMPILE (compiler and flags) and LIBS in the environment.
+# directory, with COMPILE (compiler and flags), QUICK and LIBS in the environment.
 #
 #   zoo.sh all            every bug is compiled and must be caught by a test; ends in `zoo: N of N caught`
-#   zoo.sh try N          one of them: its line goes to build/zoo/N.line
 #   zoo.sh bug            numbers and chapters
 #   zoo.sh bug N          a broken copy in out/bug/N and its symptom; a copy that is there already is kept
 #   zoo.sh bug N 1        the answer: the story and the line
 #   zoo.sh mutants [SEED [COUNT]]   not real bugs: one-operator mutants that mutants.awk draws; prints those
 #                         that no test notices and ends in `mutants: N of COUNT killed`
-#   zoo.sh mutant N       one of them: who kills it goes to build/zoo/mutants/N.fate
-#
-# A test that fails on the right code too catches nothing: zoo.sh all looks for those first.
+#   zoo.sh try N, mutant N    one of them, for xargs
 LC_ALL=C
 export LC_ALL
 COMPILE=${COMPILE:-cc -std=c11}
 LIBS=${LIBS:--lm}
 bugs=tests/zoo/bugs.txt
+mutants=build/zoo/mutants
 
 field() { awk -v bug="$1" -v show="$2" -f tests/zoo/bugs.awk "$bugs"; }   # field N NAME; "" NAME: of all
 
 # field N NAME, wrapped at 80 columns, two of them empty
 paragraph() { { field "$1" "$2" | tr '\n' ' '; echo; } | fold -s -w 77 | sed -e 's/^/  /' -e 's/ *$//'; }
 
-cores() { getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2; }
+in_parallel() { xargs -P "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" -n 1 sh tests/zoo/zoo.sh "$1"; }
 
 sources() {  # sources DIR N: rl.c and train_gpt.c with bug N, and what includes them
     mkdir -p "$1/docs"
@@ -44,88 +42,64 @@ is_part() { parts | grep -qx "$1"; }                              # else a progr
 
 build() { $COMPILE -O0 -w -o "$1/$2" "$1/tests/$3.c" $LIBS > "$1/log" 2>&1; }   # build DIR PROGRAM SOURCE
 
-build_part() {  # build_part DIR PART: DIR/PART, the tests of one part on the sources in DIR; status 0 = done
-    is_part "$2" || { build "$1" "$2" "$2"; return; }
+build_part() {  # build_part DIR PART: DIR/PART, the tests of one part on the sources in DIR
     {
         grep '^#include ".*\.h"' tests/all.c
         echo "#include \"$2.c\""
         echo "static const Part parts[] = {{\"$2\", test_$2}};"
         echo 'int main(int argc, char** argv) { return run_parts(parts, 1, argc, argv); }'
     } > "$1/tests/one.c"
-    build "$1" "$2" one && return
-    [ -x "$1/all" ] || build "$1" all all && cp "$1/all" "$1/$2"  # the part needs another one
+    if is_part "$2"; then build "$1" "$2" one || build "$1" "$2" all      # the part needs another one
+    else build "$1" "$2" "$2"
+    fi
 }
 
-run_part() {  # run_part PROGRAM PART: what it prints
-    name=$2
+run_part() {  # run_part PROGRAM PART...: what it prints
     is_part "$2" || set -- "$1"                                   # a program of its own takes no name
-    (ulimit -t "${SECONDS_OF_PART:-120}"; "$@" || echo "FAIL $name: ended with status $?") 2>&1
+    (ulimit -t "${SECONDS_OF_PART:-120}"; "$@" || echo "FAIL ${1##*/}: ended with status $?") 2>&1
 }
 
 failures() { awk '$1 == "FAIL" { sub(/:$/, "", $2); print $2 }' "$@"; }
 
-known_failures() {  # known_failures PART: the tests of a part that fail on the right code, run once
-    known=build/zoo/known.$1
-    [ -x build/zoo/right/all ] || return
-    if [ ! -f "$known" ]; then
-        right=all
-        is_part "$1" || { build_part build/zoo/right "$1"; right=$1; }
-        run_part "build/zoo/right/$right" "$1" | failures > "$known.$$"
-        mv "$known.$$" "$known"
-    fi
-    cat "$known"
-}
-
-catcher() {  # catcher DIR PROGRAM PART: prints the test of this part that catches the bug, or nothing
-    run_part "$1/$2" "$3" > "$1/log"
-    known_failures "$3" > "$1/known"
-    failures "$1/log" | grep -vxF -f "$1/known" | head -n 1
+# catcher DIR PART: prints the test of this part that catches the bug, or nothing. A test that fails on the
+# right code too catches nothing.
+catcher() {
+    run_part "$1/$2" "$2" > "$1/log"
+    [ -f build/zoo/known ] || : > build/zoo/known
+    failures "$1/log" | grep -vxF -f build/zoo/known | head -n 1
 }
 
 try() {  # try N
     dir=build/zoo/$1
-    rm -rf "$dir"
-    chapter=$(field "$1" chapter) title=$(field "$1" title) wanted=$(field "$1" test) part='' test=''
-    if ! sources "$dir" "$1" > "$dir.line"; then
-        cat "$dir.line"
-        return
-    fi
+    sources "$dir" "$1"
     copy "$dir"
-    for part in $wanted; do
-        if build_part "$dir" "$part"; then test=$(catcher "$dir" "$part" "$part")
-        else test="DOES NOT COMPILE with the bug: $(head -n 1 "$dir/log")"
-        fi
+    for part in $(field "$1" test); do
+        build_part "$dir" "$part" || { test="DOES NOT COMPILE with the bug: $(head -n 1 "$dir/log")"; break; }
+        test=$(catcher "$dir" "$part")
         [ -z "$test" ] || break
     done
-    if [ -z "$test" ] && build "$dir" all all; then
-        for part in $(parts); do
-            test=$(catcher "$dir" all "$part")
-            [ -z "$test" ] || break
-        done
-        [ -n "$test" ] || part=''
-    fi
-    case $test in
-    '') test='NOT CAUGHT' ;;
-    DOES*) ;;
-    *) printf 'caught ' > "$dir.line" ;;
-    esac
-    [ "$part" = "${wanted%% *}" ] || part="${part:+$part, }not ${wanted%% *}"
-    printf '%3d  %-7s  %-52s  %s\n' "$1" "$chapter" "$title" "$part: $test" >> "$dir.line"
-    sed 's/^caught //' "$dir.line"
+    printf '%3d  %-7s  %-52s  %s\n' "$1" "$(field "$1" chapter)" "$(field "$1" title)" \
+        "$part: ${test:-NOT CAUGHT}"
     rm -rf "$dir"
 }
 
 all() {
-    count=$(awk -f tests/zoo/bugs.awk "$bugs") || { echo "$count"; exit 1; }
+    right=build/zoo/right
     rm -rf build/zoo
-    copy build/zoo/right .
-    build build/zoo/right all all || { cat build/zoo/right/log; exit 1; }
+    copy $right .
+    wanted=$(field "" test | cut -d ' ' -f 2- | tr ' ' '\n' | sort -u)
+    for part in all $wanted; do
+        is_part "$part" && continue
+        build $right "$part" "$part" || { cat $right/log; exit 1; }
+        run_part "$right/$part" $([ "$part" != all ] || echo "$wanted") >> $right/ran
+    done
+    failures $right/ran > build/zoo/known
     printf '%3s  %-7s  %-52s  %s\n' bug chapter 'what is wrong' 'part of tests/all.c: test that catches it'
-    field "" place | cut -d ' ' -f 1 | xargs -P "$(cores)" -n 1 sh tests/zoo/zoo.sh try
-    bad=$(cat build/zoo/known.* | tr '\n' ' ')
-    [ -z "$bad" ] || echo "On the right code these fail too, so that they catch nothing: $bad"
-    caught=$(cat build/zoo/*.line | grep -c '^caught ')
-    rm -rf build/zoo/right
+    field "" place | cut -d ' ' -f 1 | in_parallel try | tee build/zoo/lines
+    [ ! -s build/zoo/known ] ||
+        echo "On the right code these fail too, so that they catch nothing: $(tr '\n' ' ' < build/zoo/known)"
+    caught=$(grep -cv -e ': NOT CAUGHT$' -e ': DOES NOT COMPILE' build/zoo/lines)
+    rm -rf $right
     echo "zoo: $caught of $count caught"
     [ "$caught" = "$count" ]
 }
@@ -144,7 +118,7 @@ list() {
 
 # curves NAME DIR COLUMN OPTIONS...: 20 updates by the right program and by the copy, drawn together
 curves() {
-    name=${1:-mended} dir=$2 column=$3
+    name=$1 dir=$2 column=$3
     shift 3
     start=out/run/sft
     if [ ! -f "$start/model.safetensors" ]; then
@@ -155,8 +129,7 @@ curves() {
             ./train_gpt --steps 250 --out "$start" --overwrite > "$dir/log" 2>&1 ||
             { tail -n 3 "$dir/log"; return; }
     fi
-    [ -f "$dir/rl" ] && [ "$dir/rl" -nt "$dir/rl.c" ] && [ "$dir/rl" -nt "$dir/train_gpt.c" ] ||
-        $COMPILE -O1 -w -o "$dir/rl" "$dir/docs/tools.c" $LIBS || return
+    $COMPILE -O1 -w -o "$dir/rl" "$dir/docs/tools.c" $LIBS || return
     right=out/bug/right/$(echo "$*" | tr -c 'a-z0-9.\n' '_')
     if [ ! -f "$right/metrics.csv" ] || [ ./rl -nt "$right/metrics.csv" ]; then
         twenty ./rl "$right" "$@"
@@ -175,15 +148,12 @@ twenty() {  # twenty PROGRAM OUT OPTIONS...
     shift 2
     mkdir -p "$out"
     "$program" train --model-tag "$start" --num-steps 20 --eval-every 0 --out "$out" --overwrite "$@" \
-        > "$out/log" 2>&1 || {
-        echo "$program ended early:"
-        tail -n 2 "$out/log" | sed 's/^/  /'
-    }
+        > "$out/log" 2>&1 || { echo "$program ended early:"; tail -n 2 "$out/log" | sed 's/^/  /'; }
     rm -f "$out"/*.safetensors
 }
 
 symptom() {  # symptom N
-    dir=out/bug/$1 n=$1 again=''
+    dir=out/bug/$1 again='' found=''
     if [ -f "$dir/rl.c" ]; then again="This is your copy as you left it; rm -r $dir, and you get a new one."
     else sources "$dir" "$1" || exit 1
     fi
@@ -194,15 +164,14 @@ symptom() {  # symptom N
     shadow=build/zoo/student
     rm -rf "$shadow"
     copy "$shadow" "$dir"
-    found=''
     for part in $(field "$1" test); do
         build_part "$shadow" "$part" || {
             echo "It does not compile:"
             grep -A 2 'error: ' "$shadow/log" | sed "s|^.*/\.\./|$dir/|" | head -n 12
             exit 1
         }
-        found=$(catcher "$shadow" "$part" "$part")
-        [ -n "$found" ] && break
+        found=$(catcher "$shadow" "$part")
+        [ -z "$found" ] || break
     done
     if [ -z "$found" ]; then echo "Mended: these tests find nothing wrong any more:" $(field "$1" test)
     else
@@ -218,20 +187,21 @@ symptom() {  # symptom N
             { line[++n] = $0 }' "$shadow/log" | sed "s|$shadow/||g"
     fi
     rm -rf "$shadow"
-    set -- "${found:+broken}" "$dir" $(field "$1" train)
-    if [ $# -gt 2 ]; then
+    train=$(field "$1" train)
+    if [ -n "$train" ]; then
         echo
-        curves "$@"
+        name=mended
+        [ -z "$found" ] || name=broken
+        curves $name "$dir" $train
     fi
     echo
-    [ -z "$found" ] || echo "Find it and mend it in $dir; make bug N=$n tests your copy again."
-    echo "make bug N=$n ANSWER=1 tells the story."
+    [ -z "$found" ] || echo "Find it and mend it in $dir; make bug N=$1 tests your copy again."
+    echo "make bug N=$1 ANSWER=1 tells the story."
 }
 
 answer() {  # answer N
     dir=build/zoo/answer
-    rm -rf "$dir"
-    sources "$dir" "$1" || exit 1
+    sources $dir "$1" || exit 1
     file=$(field "$1" file)
     echo "Bug $1, $(field "$1" place): $(field "$1" title)"
     echo
@@ -245,90 +215,77 @@ answer() {  # answer N
 # ---- make mutants: one-operator mutants, all in one program (mutants.awk). One is killed by the first part
 # of the tests that fails, crashes or takes too long. The chapter's own goes first, also with the sanitizers.
 
-mutants=build/zoo/mutants
-
 # build_mutants DIR PROGRAM FLAGS. Without OpenMP: a mutant may break the form of a parallel loop
 build_mutants() {
     $COMPILE $QUICK -ffp-contract=off -fno-openmp $3 -w -o "$1/$2" "$mutants/tests/$2.c" $LIBS || exit 1
 }
 
-limit() { awk -v part="$1" '$2 == part { n = $1 } END { print n ? n : 300 }' "$mutants/limits"; }
-
 passes() {  # passes DIR PART: a part of the tests, in its time
     program=all
     is_part "$2" || program=$2
-    SECONDS_OF_PART=$(limit "$2") FIRST_FAILURE=1 run_part "$1/$program" "$2" > "$mutants/log.$MUTANT" 2>&1
+    SECONDS_OF_PART=$(awk -v part="$2" '$2 == part { n = $1 } END { print n ? n : 300 }' $mutants/limits) \
+        FIRST_FAILURE=1 run_part "$1/$program" "$2" > "$mutants/log.$MUTANT" 2>&1
     ! grep -q '^FAIL' "$mutants/log.$MUTANT"
 }
 
-set_limit() {  # set_limit PART: six times what it takes without a mutant, and 10 s of processor time
-    (passes "$mutants" "$1" && times) | awk -v part="$1" '
-        NR == 2 { split($1, t, /[ms]/); print int(10 + 6 * (60 * t[1] + t[2])), part }' >> "$mutants/limits"
-    grep -q " $1\$" "$mutants/limits" || { cat "$mutants/log.0"; echo "this fails without a mutant"; exit 1; }
-}
+must_pass() { passes "$@" || { cat "$mutants/log.0"; echo "this fails without a mutant"; exit 1; }; }
 
-fate() {  # fate PART: who kills the mutant
-    passes "$mutants" "$1" || { echo "$1"; return; }
-    passes "$mutants/san" "$1" || { echo "$1 with sanitizers"; return; }
-    for part in $(sort -n "$mutants/limits" | cut -d ' ' -f 2); do
-        passes "$mutants" "$part" || { echo "$part"; return; }
-    done
-}
-
-mutant() {  # mutant N: what became of it goes to build/zoo/mutants/N.fate
+mutant() {  # mutant N: the part that kills it goes to build/zoo/mutants/N.fate
     export MUTANT="$1"
-    fate "$(awk -F '\t' -v n="$1" '$1 == n { print $2 }' "$mutants/list")" > "$mutants/$1.fate"
+    own=$(awk -F '\t' -v n="$1" '$1 == n { print $2 }' $mutants/list)
+    for part in "$own" san $(sort -n $mutants/limits | cut -d ' ' -f 2); do
+        if [ "$part" = san ]; then passes $mutants/san "$own"; else passes $mutants "$part"; fi ||
+            { echo "$part" > "$mutants/$1.fate"; break; }
+    done
     rm -f "$mutants/log.$1"
     [ -s "$mutants/$1.fate" ] ||
-        awk -F '\t' -v n="$1" '$1 == n { print $1 "  " $3; print $4; print $5 }' "$mutants/list"
+        awk -F '\t' -v n="$1" '$1 == n { print $1 "  " $3 "\n" $4 "\n" $5 }' $mutants/list
 }
 
 mutants() {
     seed=${1:-1} count=${2:-200}
     export MUTANT=0
-    rm -rf "$mutants"
-    mkdir -p "$mutants/san"
-    copy "$mutants"
+    rm -rf $mutants
+    mkdir -p $mutants/san
+    copy $mutants
     for name in $(grep -l '"/tmp/test_' tests/*.[ch]); do    # what a crashed test leaves goes with the rest
         sed "s|\"/tmp/test_|\"$mutants/test_|" "$name" > "$mutants/$name"
     done
-    : > "$mutants/errors"
+    : > $mutants/errors
+    : > $mutants/limits
     while                                                # what does not compile is replaced by the next draw
-        awk -v seed="$seed" -v count="$count" -v out="$mutants" -f tests/zoo/mutants.awk \
-            "$mutants/errors" rl.c train_gpt.c > "$mutants/log" || { cat "$mutants/log"; exit 1; }
-        ! $COMPILE -fno-openmp -w -fsyntax-only "$mutants/docs/tools.c" 2> "$mutants/log"
+        awk -v seed="$seed" -v count="$count" -v out=$mutants -f tests/zoo/mutants.awk \
+            $mutants/errors rl.c train_gpt.c > $mutants/log || { cat $mutants/log; exit 1; }
+        ! $COMPILE -fno-openmp -w -fsyntax-only $mutants/docs/tools.c 2> $mutants/log
     do
-        sed -n 's|.*/\([a-z_]*\.c:[0-9]*\):.*error:.*|\1|p' "$mutants/log" | head -n 1 | grep . \
-            >> "$mutants/errors" || { cat "$mutants/log"; exit 1; }
+        sed -n 's|.*/\([a-z_]*\.c:[0-9]*\):.*error:.*|\1|p' $mutants/log | head -n 1 | grep . \
+            >> $mutants/errors || { cat $mutants/log; exit 1; }
     done
-    build_mutants "$mutants" all
-    build_mutants "$mutants" gradients
-    build_mutants "$mutants/san" all '-fsanitize=address,undefined -fno-sanitize-recover=all'
-    for part in $(parts) gradients; do set_limit "$part"; done
-    for part in $(cut -f 2 "$mutants/list" | sort -u); do
-        passes "$mutants/san" "$part" || { cat "$mutants/log.0"; echo "this fails without a mutant"; exit 1; }
+    build_mutants $mutants all
+    build_mutants $mutants gradients
+    build_mutants $mutants/san all '-fsanitize=address,undefined -fno-sanitize-recover=all'
+    for part in $(parts) gradients; do        # its limit: six times what it takes, and 10 s of processor time
+        (must_pass $mutants "$part" && times) > $mutants/times || { cat $mutants/times; exit 1; }
+        awk -v part="$part" 'NR == 2 { split($1, t, /[ms]/); print int(10 + 6 * (60 * t[1] + t[2])), part }' \
+            $mutants/times >> $mutants/limits
     done
-    cut -f 1 "$mutants/list" | xargs -P "$(cores)" -n 1 sh tests/zoo/zoo.sh mutant
-    killed=$(find "$mutants" -name '*.fate' -size +0 | wc -l)
+    for part in $(cut -f 2 $mutants/list | sort -u); do must_pass $mutants/san "$part"; done
+    cut -f 1 $mutants/list | in_parallel mutant
+    killed=$(find $mutants -name '*.fate' | wc -l)
     echo "mutants: $((killed)) of $count killed"
     [ $((100 * killed)) -ge $((97 * count)) ]
 }
 
 case $1 in
-all) all ;;
-try) try "$2" ;;
-mutants) mutants "$2" "$3" ;;
-mutant) mutant "$2" ;;
-bug)
-    count=$(awk -f tests/zoo/bugs.awk "$bugs") || { echo "$count"; exit 1; }
-    case $2 in
-    '') list ;;
-    *[!0-9]* | 0*) echo "N=$2 is no number of a bug; there are 1 to $count"; exit 2 ;;
-    *)
-        [ "$2" -le "$count" ] || { echo "there is no bug $2; there are 1 to $count"; exit 2; }
-        if [ -n "$3" ]; then answer "$2"
-        else symptom "$2"
-        fi ;;
-    esac ;;
+try | mutant | mutants) "$@"; exit ;;
+all | bug) count=$(awk -f tests/zoo/bugs.awk "$bugs") || { echo "$count"; exit 1; } ;;
+esac
+case $1:$2 in
+all:*) all ;;
+bug:) list ;;
+bug:*[!0-9]* | bug:0*) echo "N=$2 is no number of a bug; there are 1 to $count"; exit 2 ;;
+bug:*)
+    [ "$2" -le "$count" ] || { echo "there is no bug $2; there are 1 to $count"; exit 2; }
+    if [ -n "$3" ]; then answer "$2"; else symptom "$2"; fi ;;
 *) echo "zoo.sh all | bug [N [1]] | mutants [SEED [COUNT]]"; exit 2 ;;
 esac
