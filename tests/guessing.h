@@ -59,15 +59,31 @@ static void unmute(int screen) {
     close(screen);
 }
 
-// A rollout to this question that says this; [17+26] is a call, which the tool answers.
-static Rollout* says(const char* question, const char* text) {
-    Tokens t = {0}, prompt = {0};
+// The tokens of a text in which [17+26] is a call and @ is <|assistant_end|>.
+static Tokens spelled(const char* text) {
+    Tokens t = {0};
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        tokens_add(&t, c == '[' ? PYTHON_START : c == ']' ? PYTHON_END : c == '@' ? ASSISTANT_END : c, 1);
+    }
+    return t;
+}
+
+// The rollout of these tokens as an answer to a question, the tool's included.
+static Rollout* play(const char* question, const char* text) {
+    Tokens t = spelled(text), prompt = {0};
     render_prompt(&prompt, question);
-    for (const char* p = text; *p; p++)
-        tokens_add(&t, *p == '[' ? PYTHON_START : *p == ']' ? PYTHON_END : (unsigned char)*p, 1);
-    tokens_add(&t, ASSISTANT_END, 1);
     Rollout* r = play_script(&prompt, t.ids, t.length);
     tokens_free(&t), tokens_free(&prompt);
+    return r;
+}
+
+// The same, and <|assistant_end|> ends it.
+static Rollout* says(const char* question, const char* text) {
+    Text t = {0};
+    text_printf(&t, "%s@", text);
+    Rollout* r = play(question, t.data);
+    text_free(&t);
     return r;
 }
 

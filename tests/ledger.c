@@ -1,15 +1,7 @@
-// The claims ledger: what the three documents say, sentence by sentence, and what the chapters find.
-// One table at the end: the document, the place, a check, the document's own words, the expected verdict.
-//
-// The test compares all with docs/claims.md, which `make golden` writes, and looks the quotations up.
-//
-// The number that a document states may stand here, the number that is found never. A check returns:
-//
-//     holds           as the document says it
-//     holds if ...    not in general, but under the condition that the table names
-//     does not hold   the computation says otherwise; the table says what is true instead
-//
-// The history of a model, or what somebody else measured, is not here: nothing could prove it wrong.
+// The claims ledger: what the three documents say, sentence by sentence, and what the chapters find (the
+// table at the end), against docs/claims.md, which `make golden` writes. The number that a document states
+// may stand here, the number that is found never. A check returns HOLDS as the document says it, HOLDS_IF
+// under the condition that the table names, DOES_NOT_HOLD where the table says what is true instead.
 
 typedef enum { HOLDS, HOLDS_IF, DOES_NOT_HOLD, VERDICTS } Verdict;
 static const char* const verdict_words[VERDICTS] = {"holds", "holds if ", "does not hold: "};
@@ -23,9 +15,9 @@ enum { MANY_TOKENS = 4000 };
 static const float* same(double value) {
     static float x[4][MANY_TOKENS];
     static int next;
-    next = (next + 1) % 4;
-    for (int i = 0; i < MANY_TOKENS; i++) x[next][i] = (float)value;
-    return x[next];
+    float* out = x[next++ % 4];
+    for (int i = 0; i < MANY_TOKENS; i++) out[i] = (float)value;
+    return out;
 }
 
 // A mask of MANY_TOKENS ones.
@@ -40,9 +32,8 @@ static const char* zero(double x, double floor) { return fabs(x) < floor ? "0" :
 
 // ---- the 27-answer model of chapter 4: toy_fill's logits number k at a scale, with the 0/1 reward
 
-typedef struct {
-    double theta[TOY_PARAMS], logp[TOY_PARAMS], reward[TOY_PARAMS];
-    double J, value[TOY_STATES], grad[TOY_PARAMS]; // expected reward, V of each prefix, gradient of J
+typedef struct { // J the expected reward, V of each prefix, the gradient of J
+    double theta[TOY_PARAMS], logp[TOY_PARAMS], reward[TOY_PARAMS], J, value[TOY_STATES], grad[TOY_PARAMS];
 } Toy;
 
 static Toy toy_new(int k, double scale) {
@@ -55,9 +46,8 @@ static Toy toy_new(int k, double scale) {
 }
 
 static double toy_expected(const double* logp, const double* reward) {
-    double J = 0.0;
-    for (int y = 0; y < TOY_ANSWERS; y++) J += exp(toy_sum_along(logp, y)) * reward[TOY_LAST + y];
-    return J;
+    double value[TOY_STATES], grad[TOY_PARAMS];
+    return toy_solve(value, grad, logp, reward);
 }
 
 // Other rewards of a digit sum. kind 0: its closeness to 3, 1: its size, 2: is it 4?
@@ -77,20 +67,9 @@ static void toy_ascent(double* logp, const Toy* toy, const double* reward) {
     toy_log_policy(logp, theta);
 }
 
-// RL on groups of 8, `passes` steps each, clipped or not; log(pi/pi_ref) is taken off the reward, times beta.
-typedef struct {
-    int advantage, updates, passes;
-    float clip; // 0 = the plain policy gradient
-    double beta, rate;
-} ToyTraining;
-
-static void toy_sample(int* entry, const double* logp, Rng* rng) {
-    for (int t = 0, s = 0; t < TOY_T; t++) {
-        double u = random_uniform(rng) - exp(logp[TOY_V * s]);
-        entry[t] = TOY_V * s + (u >= 0.0) + (u >= exp(logp[TOY_V * s + 1]));
-        s = entry[t] + 1;
-    }
-}
+// RL on groups of 8, `passes` steps each, with the plain policy gradient (clip 0) or clipped; beta times
+// log(pi/pi_ref) is taken off the reward.
+typedef struct { int advantage, updates, passes; float clip; double beta, rate; } ToyTraining;
 
 static void toy_train(double* logp, const Toy* ref, const double* reward, ToyTraining o, Rng* rng) {
     enum { K = 8, N = K * TOY_T };
@@ -103,8 +82,10 @@ static void toy_train(double* logp, const Toy* ref, const double* reward, ToyTra
     for (int step = 0; step < o.updates * o.passes; step++) {
         if (step % o.passes == 0) {
             float r[K] = {0};
-            for (int k = 0; k < K; k++) toy_sample(entry + k * TOY_T, logp, rng);
             for (int i = 0; i < N; i++) {
+                int first = i % TOY_T ? TOY_V * (entry[i - 1] + 1) : 0; // the row of the prefix
+                double u = random_uniform(rng) - exp(logp[first]);
+                entry[i] = first + (u >= 0.0) + (u >= exp(logp[first + 1]));
                 old[i] = (float)logp[entry[i]];
                 r[i / TOY_T] += (float)(reward[entry[i]] - o.beta * (logp[entry[i]] - ref->logp[entry[i]]));
             }
@@ -125,7 +106,7 @@ static void toy_train(double* logp, const Toy* ref, const double* reward, ToyTra
 static Verdict check_start_model(Text* f) {
     Problems demos = load_problems("data/demos.jsonl");
     double marked = 0.0, never = zero_variance_odds(0.0, 16), rare = zero_variance_odds(0.001, 16);
-    for (int i = 0; i < demos.count; i++) marked += strstr(demos.list[i].answer, "####") != NULL;
+    for (int i = 0; i < demos.count; i++) marked += (strstr(demos.list[i].answer, "####") != NULL);
     marked /= demos.count;
     double unsteady = zero_variance_odds(0.5 * marked, 16);
     problems_free(&demos);
@@ -210,27 +191,24 @@ static Verdict check_lucky_guess(Text* f) {
     return decide(reward == 1.0f, 0);
 }
 
-// Variance of one rollout's gradient, with the mean reward as baseline, over the square of its mean.
-static double toy_noise(const Toy* toy, const double* reward) {
-    double grad[TOY_PARAMS], mean[TOY_STATES];
-    for (int s = 0; s < TOY_STATES; s++) mean[s] = toy_expected(toy->logp, reward);
-    double variance = toy_rollout_gradient(grad, toy->logp, reward, mean, 1.0, CREDIT_WHOLE);
-    return variance / inner_product(grad, grad, TOY_PARAMS);
-}
-
+// Noise over signal: the variance of one rollout's gradient, with the mean reward as baseline, over the
+// square of its mean; for the two finer rewards and 0/1.
 static Verdict check_finer_reward(Text* f) {
     Toy toy = toy_new(1, 1.0);
-    double finer[TOY_PARAMS], logp[TOY_PARAMS], plain = toy_noise(&toy, toy.reward), noise[2], right[2];
-    for (int kind = 0; kind < 2; kind++) {
-        toy_fill_reward(finer, kind);
-        noise[kind] = toy_noise(&toy, finer);
-        toy_ascent(logp, &toy, finer);
+    double reward[TOY_PARAMS], logp[TOY_PARAMS], grad[TOY_PARAMS], mean[TOY_STATES], noise[3], right[3];
+    memcpy(reward, toy.reward, sizeof reward);
+    for (int kind = 2; kind >= 0; kind--) {
+        if (kind < 2) toy_fill_reward(reward, kind);
+        for (int s = 0; s < TOY_STATES; s++) mean[s] = toy_expected(toy.logp, reward);
+        double variance = toy_rollout_gradient(grad, toy.logp, reward, mean, 1.0, CREDIT_WHOLE);
+        noise[kind] = variance / inner_product(grad, grad, TOY_PARAMS);
+        toy_ascent(logp, &toy, reward);
         right[kind] = toy_expected(logp, toy.reward);
     }
     text_printf(f, "digits that add up to 3. Noise over signal of one rollout's gradient: %.2f for 0/1, "
                 "%.2f for closeness to 3, %.2f for the size of the sum; right after training on the finer "
-                "two: %.3f, %.3f", plain, noise[0], noise[1], right[0], right[1]);
-    int aims = noise[0] < plain && right[0] > 0.9, elsewhere = noise[1] < plain && right[1] > 0.9;
+                "two: %.3f, %.3f", noise[2], noise[0], noise[1], right[0], right[1]);
+    int aims = noise[0] < noise[2] && right[0] > 0.9, elsewhere = noise[1] < noise[2] && right[1] > 0.9;
     return decide(aims && elsewhere, aims);
 }
 
@@ -309,9 +287,7 @@ static double length_factor(int length_1, int length_2) {
     memcpy(mask + 40, ones(), (size_t)length_2 * sizeof *mask);
     token_weights(mean, mask, 2, 40, NORM_TOKEN_MEAN, 0);
     token_weights(sum, mask, 2, 40, NORM_SEQUENCE_SUM, 0);
-    for (int i = 0; i < 80; i++)
-        if (mask[i] && fabs(mean[i] / sum[i] - mean[0] / sum[0]) > 1e-6) return NAN; // not one factor
-    return mean[0] / sum[0];
+    return fabs(mean[40] / sum[40] - mean[0] / sum[0]) < 1e-6 ? mean[0] / sum[0] : NAN; // NaN: two factors
 }
 
 static Verdict check_equivalent_loss(Text* f) {
@@ -322,19 +298,12 @@ static Verdict check_equivalent_loss(Text* f) {
 }
 
 static Verdict check_tool_mask(Text* f) {
-    Tokens script = {0}, prompt = {0};
+    Rollout* r = play("How many?", "[12*3]#### 36");
     Text forced = {0};
-    float logp[EXPRESSION_SIZE] = {0}, w[EXPRESSION_SIZE], dlogp[EXPRESSION_SIZE];
-    int moved[2] = {0, 0}; // forced tokens with a gradient, sampled tokens with one
-    tokens_add(&prompt, BOS, 0);
-    tokens_add(&script, PYTHON_START, 1);
-    tokens_add_text(&script, "12*3", 4, 1);
-    tokens_add(&script, PYTHON_END, 1);
-    tokens_add_text(&script, "#### 36", 7, 1);
-    Rollout* r = play_script(&prompt, script.ids, script.length);
+    float logp[64], w[64], dlogp[64];
     int *ids = r->ids + r->prompt, *mask = r->mask + r->prompt;
+    int sampled = count_masked(mask, r->length), moved[2] = {0, 0}; // with a gradient: forced, sampled
     token_weights(w, mask, 1, r->length, NORM_TOKEN_MEAN, 0);
-    text_append(&forced, "", 0);
     for (int t = 0; t < r->length; t++) {
         logp[t] = mask[t] ? -1.0f : NAN; // whoever read a forced token's would show it
         if (!mask[t]) decode_tokens(&forced, ids + t, 1, 1);
@@ -342,38 +311,36 @@ static Verdict check_tool_mask(Text* f) {
     loss_policy_gradient(dlogp, logp, same(0.5), w, r->length);
     for (int t = 0; t < r->length; t++) moved[mask[t] != 0] += dlogp[t] != 0.0f;
     text_printf(f, "after 12*3 the tool inserts %s with mask 0; of its %d tokens %d get a gradient, of the "
-                "%d sampled ones %d", forced.data, r->length - script.length, moved[0], script.length,
-                moved[1]);
-    int right = !strcmp(forced.data, "<|output_start|>36<|output_end|>") && moved[0] == 0 &&
-                moved[1] == script.length;
-    text_free(&forced), tokens_free(&script), tokens_free(&prompt), rollouts_free(r);
-    return decide(right, 0);
+                "%d sampled ones %d", forced.data, r->length - sampled, moved[0], sampled, moved[1]);
+    int as_told = !strcmp(forced.data, "<|output_start|>36<|output_end|>");
+    text_free(&forced), rollouts_free(r);
+    return decide(as_told && moved[0] == 0 && moved[1] == sampled, 0);
 }
 
 static Verdict check_pass_meaning(Text* f) {
     double once = 0.0, sixteen = 0.0, truth = 1.0 - pow(0.8, 16);
-    for (int c = 0; c <= 32; c++) once += binomial(32, c, 0.2) * pass_at_k(32, c, 1);
-    for (int c = 0; c <= 32; c++) sixteen += binomial(32, c, 0.2) * pass_at_k(32, c, 16);
+    for (int c = 0; c <= 32; c++) {
+        once += binomial(32, c, 0.2) * pass_at_k(32, c, 1);
+        sixteen += binomial(32, c, 0.2) * pass_at_k(32, c, 16);
+    }
     text_printf(f, "answers right with probability 0.2, expectation over 32 samples: pass@1 %.6f, pass@16 "
                 "%.6f; 1-0.8^16 = %.6f", once, sixteen, truth);
     return decide(fabs(once - 0.2) < 1e-12 && fabs(sixteen - truth) < 1e-12, 0);
 }
 
 static Verdict check_pass_rises(Text* f) {
-    int falls = 0, rises = 0, level = 0;
+    int steps[3] = {0}; // falls, level, rises
     for (int n = 2; n <= 16; n++)
         for (int c = 0; c <= n; c++)
             for (int k = 1; k < n; k++) {
                 double step = pass_at_k(n, c, k + 1) - pass_at_k(n, c, k);
-                rises += step > 0.0;
-                falls += step < 0.0;
-                level += step == 0.0;
+                steps[1 + (step > 0.0) - (step < 0.0)]++;
             }
     double rare = pass_at_k(16, 1, 1), always = pass_at_k(16, 16, 1), same = pass_at_k(16, 1, 16);
     text_printf(f, "all cases up to 16 samples, from k to k+1: %d rises, %d falls, %d level, at 0 or at 1. "
-                "1 right of 16 and 16 of 16: the same pass@16, %g, and pass@1 %.4f and %g", rises, falls,
-                level, same, rare, always);
-    return decide(falls == 0 && rises > 0 && same == pass_at_k(16, 16, 16) && rare < 0.1 * always, 0);
+                "1 right of 16 and 16 of 16: the same pass@16, %g, and pass@1 %.4f and %g", steps[2],
+                steps[0], steps[1], same, rare, always);
+    return decide(!steps[0] && steps[2] && same == pass_at_k(16, 16, 16) && rare < 0.1 * always, 0);
 }
 
 // In passes of one answer through the model: forward 1, backward 2. Sampling is one forward.
@@ -413,15 +380,12 @@ static Verdict check_two_values(Text* f) {
 
 // Mean KL to the start after 20 trainings, and the least share of right answers among them.
 static double train_twenty(double* least, const Toy* ref, const double* reward, ToyTraining o) {
-    double logp[TOY_PARAMS], kl = 0.0;
+    double logp[TOY_PARAMS], ratio[TOY_PARAMS], kl = 0.0;
     *least = 1.0;
     for (int seed = 0; seed < 20; seed++) {
-        Rng rng = {(uint64_t)seed};
-        toy_train(logp, ref, reward, o, &rng);
-        for (int y = 0; y < TOY_ANSWERS; y++) {
-            double log_p = toy_sum_along(logp, y);
-            kl += exp(log_p) * (log_p - toy_sum_along(ref->logp, y)) / 20;
-        }
+        toy_train(logp, ref, reward, o, &(Rng){(uint64_t)seed});
+        for (int e = 0; e < TOY_PARAMS; e++) ratio[e] = logp[e] - ref->logp[e];
+        kl += toy_expected(logp, ratio) / 20;
         *least = fmin(*least, toy_expected(logp, ref->reward));
     }
     return kl;
@@ -454,30 +418,22 @@ static Verdict check_no_clipping(Text* f) {
     return decide(kl[0] > 1.1 * kl[1], fabs(kl[0] - kl[1]) < 1e-9 && kl[2] > 2.0 * kl[3]);
 }
 
-// The first 64 weights after 40 AdamW steps towards 1. From step 20 on: the same moments, or new ones.
-static void train_stopped(float* weights, int lost) {
-    Model m = model_new((Config){8, 4, 1, 4, 1, 1, 4, 4, 1, 10000.0f, 1e-6f, 0});
-    Optimizer o = optimizer_new(&m.config);
-    model_init(&m, 1);
-    model_zero_grads(&m);
-    for (int step = 0; step < 40; step++) {
-        if (step == 20 && lost) {
-            optimizer_free(&o);
-            o = optimizer_new(&m.config);
-        }
-        for (size_t i = 0; i < m.weights.count; i++) m.grads.memory[i] = m.weights.memory[i] - 1.0f;
-        adamw_step(&m, &o, 0.01f, (AdamOptions){0.9f, 0.95f, 1e-8f, 0.0f});
-    }
-    memcpy(weights, m.weights.memory, 64 * sizeof(float));
-    optimizer_free(&o), model_free(&m);
-}
-
+// 64 weights after 40 AdamW steps towards 1. From step 20 on: the same moments, or new ones.
 static Verdict check_resume(Text* f) {
-    float kept[64], lost[64];
+    float weights[2][64];
     double gap = 0.0;
-    train_stopped(kept, 0);
-    train_stopped(lost, 1);
-    for (int i = 0; i < 64; i++) gap = fmax(gap, fabs((double)lost[i] - kept[i]));
+    for (int lost = 0; lost < 2; lost++) {
+        Model m = random_model((Config){8, 4, 1, 4, 1, 1, 4, 4, 1, 10000.0f, 1e-6f, 0}, 1);
+        Optimizer o[2] = {optimizer_new(&m.config), optimizer_new(&m.config)};
+        model_zero_grads(&m);
+        for (int step = 0; step < 40; step++) {
+            for (size_t i = 0; i < m.weights.count; i++) m.grads.memory[i] = m.weights.memory[i] - 1.0f;
+            adamw_step(&m, &o[lost && step >= 20], 0.01f, (AdamOptions){0.9f, 0.95f, 1e-8f, 0.0f});
+        }
+        memcpy(weights[lost], m.weights.memory, sizeof weights[lost]);
+        optimizer_free(&o[0]), optimizer_free(&o[1]), model_free(&m);
+    }
+    for (int i = 0; i < 64; i++) gap = fmax(gap, fabs((double)weights[1][i] - weights[0][i]));
     text_printf(f, "40 AdamW steps of 0.01: when the moments are lost after 20, weights end up to %.4f away "
                 "from the unbroken run. Ours are saved: a resumed run is the same to the bit (tests of the "
                 "files)", gap);
@@ -502,44 +458,41 @@ static Verdict check_comparison(Text* f) {
     advantages_grpo(adv, reward, 4, 1e-6f);
     advantages_grpo(same, shifted, 4, 1e-6f);
     double exact = expected_gradient(0.3, 8, ADVANTAGE_RLOO) / (0.3 * 0.7);
+    double gap = fmax(fabs(adv[0] - same[0]), fabs(adv[3] - same[3]));
     text_printf(f, "advantages %+.4f and %+.4f, with 5 more for every answer %+.4f and %+.4f. Without a "
                 "value model RLOO's expected gradient is %.6f times the true one", adv[0], adv[3], same[0],
                 same[3], exact);
-    double gap = fmax(fabs(adv[0] - same[0]), fabs(adv[3] - same[3]));
     return decide(gap < 1e-6 && fabs(exact - 1.0) < 1e-6, 0);
 }
 
 // Two rewards (digit sum 3 or 4), two algorithms (centered, GRPO), one start.
 static Verdict check_signal_and_algorithm(Text* f) {
     Toy ref = toy_new(1, 1.0);
-    double logp[TOY_PARAMS], four[TOY_PARAMS], got[4], other[4];
+    double logp[TOY_PARAMS], four[TOY_PARAMS], got[4];
     toy_fill_reward(four, 2);
     text_printf(f, "27 answers, 150 updates, digit sum 3 and 4: start %.2f, %.2f", ref.J,
                 toy_expected(ref.logp, four));
+    int where = 1;
     for (int i = 0; i < 4; i++) {
-        Rng rng = {5};
         ToyTraining o = {i % 2 ? ADVANTAGE_GRPO : ADVANTAGE_CENTERED, 150, 1, 0.0f, 0.0, 0.5};
-        toy_train(logp, &ref, i < 2 ? ref.reward : four, o, &rng);
-        double sums[2] = {toy_expected(logp, ref.reward), toy_expected(logp, four)};
+        toy_train(logp, &ref, i < 2 ? ref.reward : four, o, &(Rng){5});
+        const double sums[2] = {toy_expected(logp, ref.reward), toy_expected(logp, four)};
         got[i] = sums[i / 2];
-        other[i] = sums[1 - i / 2];
+        where &= got[i] > 0.8 && sums[1 - i / 2] < 0.1;
         text_printf(f, "; reward for %d, %s %.2f, %.2f", 3 + i / 2, i % 2 ? "GRPO" : "centered", sums[0],
                     sums[1]);
     }
-    int where = 1;
-    for (int i = 0; i < 4; i++) where &= got[i] > 0.8 && other[i] < 0.1;
     text_printf(f, ". The reward says where to, the algorithm how fast");
     return decide(where && got[1] > got[0] && got[3] > got[2], 0);
 }
 
 // Scores of n answers from nothing but the odds with which each beats each, by descent on loss_reward_model.
 static void fit_scores(double* score, const double* truth, int n) {
-    for (int i = 0; i < n; i++) score[i] = 0.0;
+    memset(score, 0, (size_t)n * sizeof *score);
     for (int step = 0; step < 2000; step++) {
         double grad[4] = {0};
-        for (int i = 0; i < n * n; i++) {
+        for (int i = 0; i < n * n; i++) { // a pair of an answer with itself moves nothing
             float chosen, rejected;
-            if (i / n == i % n) continue;
             loss_reward_model(&chosen, &rejected, (float)score[i / n], (float)score[i % n]);
             grad[i / n] += sigmoid(truth[i / n] - truth[i % n]) * chosen;
             grad[i % n] += sigmoid(truth[i / n] - truth[i % n]) * rejected;
@@ -549,10 +502,11 @@ static void fit_scores(double* score, const double* truth, int n) {
 }
 
 static Verdict check_pairs(Text* f) {
-    double share[3] = {0.6, 0.8, 0.95}, truth[4] = {2.0, 1.0, 0.5, -1.0}, score[4], worst = 0.0;
+    const double share[3] = {0.6, 0.8, 0.95}, truth[4] = {2.0, 1.0, 0.5, -1.0};
+    double score[4], worst = 0.0;
     text_printf(f, "share of annotators who take B, and r(B) - r(A) by Bradley-Terry, fitted:");
     for (int i = 0; i < 3; i++) {
-        double odds[2] = {log(share[i] / (1.0 - share[i])), 0.0};
+        const double odds[2] = {log(share[i] / (1.0 - share[i])), 0.0};
         fit_scores(score, odds, 2);
         worst = fmax(worst, fabs(score[0] - score[1] - odds[0]));
         text_printf(f, " %.0f%% %.3f;", 100.0 * share[i], score[0] - score[1]);
@@ -619,23 +573,25 @@ static Verdict check_near_miss(Text* f) {
 
 // ---- D3, sections 1 to 4
 
+// log p(tau) of a walk to the right that once slipped
+static const Trajectory world_path = {4, {2, 3, 2, 3, 4}, {1, 1, 1, 1}, {0, 0, 0, 1}};
+static double world_theta[CHAIN_STATES] = {1, 1, 1, 1, 1}, world_slip;
+static double world_logprob(void) {
+    double by_policy, by_world;
+    ChainPolicy pi = chain_policy_from(world_theta);
+    return trajectory_logprob(&by_policy, &by_world, &world_path, &pi, world_slip);
+}
+
 static Verdict check_no_dynamics(Text* f) {
-    const Trajectory tau = {4, {2, 3, 2, 3, 4}, {1, 1, 1, 1}, {0, 0, 0, 1}}; // to the right, and once slipped
-    const double slips[3] = {1.0 / 6.0, 0.3, 0.01}, h = 1e-5;
-    double theta[CHAIN_STATES] = {1, 1, 1, 1, 1}, score[CHAIN_STATES], logp[3], side[2], gap = 0.0, a, b;
-    ChainPolicy pi = chain_policy_from(theta);
-    score_trajectory(score, &tau, &pi);
+    static const double slips[3] = {1.0 / 6.0, 0.3, 0.01};
+    double score[CHAIN_STATES], logp[3], gap = 0.0;
+    ChainPolicy pi = chain_policy_from(world_theta);
+    score_trajectory(score, &world_path, &pi);
     for (int i = 0; i < 3; i++) {
-        logp[i] = trajectory_logprob(&a, &b, &tau, &pi, slips[i]);
-        for (int s = 1; s < CHAIN_GOAL; s++) {
-            for (int up = 0; up < 2; up++) {
-                theta[s] = 1.0 + (up ? h : -h);
-                ChainPolicy moved = chain_policy_from(theta);
-                side[up] = trajectory_logprob(&a, &b, &tau, &moved, slips[i]);
-            }
-            theta[s] = 1.0;
-            gap = fmax(gap, fabs((side[1] - side[0]) / (2 * h) - score[s]));
-        }
+        world_slip = slips[i];
+        logp[i] = world_logprob();
+        for (int s = 1; s < CHAIN_GOAL; s++)
+            gap = fmax(gap, fabs(slope(world_logprob, &world_theta[s], NULL) - score[s]));
     }
     text_printf(f, "log p(tau) in three worlds: %.3f, %.3f, %.3f; its gradient by differences is (%.4f, "
                 "%.4f, %.4f) in all three, the difference %s", logp[0], logp[1], logp[2], score[1], score[2],
@@ -759,8 +715,7 @@ static float padded_logprob(Model* m, int before, int T) {
 }
 
 static Verdict check_padding(Text* f) {
-    Model m = model_new((Config){8, 16, 2, 16, 2, 1, 8, 16, 1, 10000.0f, 1e-6f, 0});
-    model_init(&m, 3);
+    Model m = random_model((Config){8, 16, 2, 16, 2, 1, 8, 16, 1, 10000.0f, 1e-6f, 0}, 3);
     for (size_t i = 0; i < m.weights.count; i++) m.weights.memory[i] *= 3.0f; // no even odds
     float alone = padded_logprob(&m, 0, 7), behind = padded_logprob(&m, 0, 12);
     float before = padded_logprob(&m, 5, 12);
@@ -778,23 +733,23 @@ static Verdict check_size(Text* f) {
 
 static Verdict check_bandit(Text* f) {
     Toy toy = toy_new(1, 1.0);
-    double by_token[TOY_PARAMS], by_answer[TOY_PARAMS], weight[TOY_ANSWERS], total = 0.0;
-    for (int y = 0; y < TOY_ANSWERS; y++) total += exp(toy_sum_along(toy.logp, y));
-    for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = exp(toy_sum_along(toy.logp, y)) * toy_verify(y);
+    double by_token[TOY_PARAMS], by_answer[TOY_PARAMS], p[TOY_ANSWERS], weight[TOY_ANSWERS], total = 0.0;
+    toy_probabilities(p, toy.logp);
+    for (int y = 0; y < TOY_ANSWERS; y++) total += p[y];
+    for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = p[y] * toy_verify(y);
     toy_answer_gradient(by_answer, toy.logp, weight);
     toy_rollout_gradient(by_token, toy.logp, toy.reward, NULL, 1.0, CREDIT_TO_GO);
     double gap = fmax(toy_largest_difference(by_answer, toy.grad, TOY_PARAMS),
                       toy_largest_difference(by_token, toy.grad, TOY_PARAMS));
     text_printf(f, "27 answers: the products of their token probabilities add up to %.12f, those of the "
                 "right ones to %.12f, as Bellman says step by step (%.12f). The gradient by Bellman, over "
-                "answers and over tokens: the difference is %s", total, toy_expected(toy.logp, toy.reward),
-                toy.J, zero(gap, 1e-12));
+                "answers and over tokens: the difference is %s", total, toy_pass_rate(p), toy.J,
+                zero(gap, 1e-12));
     return decide(gap < 1e-12 && fabs(total - 1.0) < 1e-12, 0);
 }
 
 static Verdict check_point_six_percent(Text* f) {
-    double late[501] = {0};
-    late[500] = 1.0;
+    const double late[501] = {[500] = 1.0};
     double credit = 100.0 * discounted_return(late, 501, 0.99);
     text_printf(f, "0.99^500 = %.3f%% (500 tokens have 499 steps between them: %.3f%%); rounded %.1f%%",
                 credit, credit / 0.99, credit);
@@ -803,9 +758,9 @@ static Verdict check_point_six_percent(Text* f) {
 
 static Verdict check_discount_bias(Text* f) {
     Toy toy = toy_new(1, 1.0);
-    double grad[TOY_PARAMS], angle[3], gammas[3] = {1.0, 0.99, 0.9};
+    double grad[TOY_PARAMS], angle[3];
     for (int i = 0; i < 3; i++) {
-        toy_rollout_gradient(grad, toy.logp, toy.reward, NULL, gammas[i], CREDIT_TO_GO);
+        toy_rollout_gradient(grad, toy.logp, toy.reward, NULL, (double[]){1.0, 0.99, 0.9}[i], CREDIT_TO_GO);
         angle[i] = toy_angle(grad, toy.grad, TOY_PARAMS);
     }
     text_printf(f, "the expected gradient of three-token answers turns away from the true one by %.3f, %.3f "
@@ -845,13 +800,12 @@ static Verdict check_value_function(Text* f) {
     for (int i = 0; i < 18; i++) {
         Toy toy = toy_new(1 + i / 3, 1.0 + i % 3);
         for (int s = 0; s < TOY_STATES; s++) mean[s] = toy.J;
-        double none = toy_rollout_gradient(grad, toy.logp, toy.reward, NULL, 1.0, CREDIT_TO_GO),
-               by_mean = toy_rollout_gradient(grad, toy.logp, toy.reward, mean, 1.0, CREDIT_TO_GO),
-               by_value = toy_rollout_gradient(grad, toy.logp, toy.reward, toy.value, 1.0, CREDIT_TO_GO);
-        const double left[2] = {by_mean / none, by_value / by_mean};
-        for (int j = 0; j < 2; j++) {
-            low[j] = fmin(low[j], left[j]);
-            high[j] = fmax(high[j], left[j]);
+        const double* const baselines[3] = {NULL, mean, toy.value};
+        double variance[3];
+        for (int j = 0; j < 3; j++) {
+            variance[j] = toy_rollout_gradient(grad, toy.logp, toy.reward, baselines[j], 1.0, CREDIT_TO_GO);
+            if (j) low[j - 1] = fmin(low[j - 1], variance[j] / variance[j - 1]);
+            if (j) high[j - 1] = fmax(high[j - 1], variance[j] / variance[j - 1]);
         }
     }
     text_printf(f, "18 policies over 27 answers. Subtracting the mean leaves %.2f to %.2f of the gradient's "
@@ -861,41 +815,37 @@ static Verdict check_value_function(Text* f) {
 }
 
 // How many of nine seeds learn to hold the pole, and their mean number of steps until then.
-static int seeds_solved(double* steps, int baseline) {
-    CartPoleRun run;
-    int solved = 0;
-    *steps = 0.0;
-    for (uint64_t seed = 1000; seed < 1009; seed++) {
-        train_cartpole(&run, seed, baseline, cartpole_learning_rate);
-        solved += run.solved >= 0;
-        *steps += run.solved >= 0 ? run.solved : 0;
-    }
-    *steps /= solved > 0 ? solved : 1;
-    return solved;
-}
-
 static Verdict check_cartpole(Text* f) {
-    double steps_mean, steps_value;
-    int mean = seeds_solved(&steps_mean, BASELINE_GROUP_MEAN);
-    int value = seeds_solved(&steps_value, BASELINE_VALUE);
+    CartPoleRun run;
+    int solved[BASELINES] = {0};
+    double steps[BASELINES] = {0};
+    for (int i = 0; i < 9 * BASELINES; i++) {
+        train_cartpole(&run, (uint64_t)(1000 + i % 9), i / 9, cartpole_learning_rate);
+        if (run.solved < 0) continue;
+        solved[i / 9]++;
+        steps[i / 9] += run.solved;
+    }
+    const int mean = BASELINE_GROUP_MEAN, value = BASELINE_VALUE;
     text_printf(f, "of 9 seeds the group mean solves %d, a value function %d, after %.0f and %.0f steps of "
-                "REINFORCE on average", mean, value, steps_mean, steps_value);
-    return decide(mean < 5, 0);
+                "REINFORCE on average", solved[mean], solved[value], steps[mean] / max_int(solved[mean], 1),
+                steps[value] / max_int(solved[value], 1));
+    return decide(solved[mean] < 5, 0);
 }
 
 // ---- D3, section 5: KL
 
 // A reward model that pays 2 for the wrong answer "222".
 static Verdict check_hole(Text* f) {
-    double betas[4] = {4.0, 0.5, 0.25, 0.1}, p[TOY_ANSWERS], score[4] = {0}, right[4] = {0};
+    const double betas[4] = {4.0, 0.5, 0.25, 0.1};
+    double p[TOY_ANSWERS], score[4], right[4];
     Toy ref = toy_new(2, 1.0);
     ref.reward[TOY_PARAMS - 1] = 2.0;
     text_printf(f, "a reward model pays 2 for one wrong answer. At the optimum, its score and the share of "
                 "right answers:");
     for (int i = 0; i < 4; i++) {
         toy_optimum(p, ref.logp, ref.reward, betas[i]);
-        for (int y = 0; y < TOY_ANSWERS; y++) score[i] += p[y] * ref.reward[TOY_LAST + y];
-        for (int y = 0; y < TOY_ANSWERS; y++) right[i] += p[y] * toy_verify(y);
+        right[i] = toy_pass_rate(p);
+        score[i] = right[i] + 2.0 * p[TOY_ANSWERS - 1];
         text_printf(f, "%s beta %g: %.3f, %.3f", i ? ";" : "", betas[i], score[i], right[i]);
     }
     return decide(score[3] > score[1] && right[1] > right[0] && right[2] < right[1] && right[3] < 0.01, 0);
@@ -919,12 +869,10 @@ static Verdict check_kl_properties(Text* f) {
     return decide(fabs(there - back) > 0.01 && same == 0.0 && least > 0.0 && far > detour, 0);
 }
 
-// A policy and a reference over n tokens. The estimators of chapter 8 take (policy, reference); D3's printed
-// lines, -log_ratio and exp(log_ratio) - 1 - log_ratio, are the same functions with the two exchanged.
+// A policy and a reference over n tokens. D3's printed lines, -log_ratio and exp(log_ratio) - 1 - log_ratio,
+// are the estimators of chapter 8 with the sign of the log-ratio turned: right where pi_ref wrote the text.
 typedef struct { int n; double pi[VOCAB_SIZE], ref[VOCAB_SIZE]; } TwoPolicies;
 typedef struct { double mean, variance, negative; } Moments;
-enum { FROM_PI, FROM_REF };
-enum { AS_TAUGHT, AS_PRINTED };
 
 static TwoPolicies five_tokens(double drift) {
     TwoPolicies t = {.n = 5};
@@ -943,28 +891,18 @@ static TwoPolicies noisy_policy(double noise) { // as in D3's experiment 2: nois
     return t;
 }
 
-static void estimate(float* k, const TwoPolicies* t, int estimator, int form) {
-    float a[VOCAB_SIZE], b[VOCAB_SIZE];
-    for (int v = 0; v < t->n; v++) {
-        a[v] = (float)(form == AS_PRINTED ? t->ref : t->pi)[v];
-        b[v] = (float)(form == AS_PRINTED ? t->pi : t->ref)[v];
-    }
-    (estimator == 1 ? kl_k1 : kl_k3)(k, a, b, t->n);
-}
-
-static Moments moments(const TwoPolicies* t, int estimator, int form, int sampler) { // exact, over all tokens
-    float k[VOCAB_SIZE];
-    Moments m = {0.0, 0.0, 0.0};
-    const double* logp = sampler == FROM_REF ? t->ref : t->pi;
-    estimate(k, t, estimator, form);
-    for (int v = 0; v < t->n; v++) {
-        m.mean += exp(logp[v]) * k[v];
-        m.variance += exp(logp[v]) * k[v] * k[v];
-        m.negative += k[v] < 0.0f ? exp(logp[v]) : 0.0;
-    }
-    m.variance -= m.mean * m.mean;
+// Exact, over all n tokens that p writes, whose log-ratio is that of p to q; sign -1 turns it.
+static Moments moments(const double* p, const double* q, int n, double sign, int estimator) {
+    double slope;
+    Moments m = {0};
+    m.mean = kl_moments(&m.variance, p, q, n, sign, estimator);
+    for (int v = 0; v < n; v++)
+        if (kl_estimate(&slope, sign * (p[v] - q[v]), estimator) < 0.0) m.negative += exp(p[v]);
     return m;
 }
+static Moments as_taught(const TwoPolicies* t, int k) { return moments(t->pi, t->ref, t->n, 1.0, k); }
+static Moments printed_from_pi(const TwoPolicies* t, int k) { return moments(t->pi, t->ref, t->n, -1.0, k); }
+static Moments printed_from_ref(const TwoPolicies* t, int k) { return moments(t->ref, t->pi, t->n, 1.0, k); }
 
 static Verdict check_k1_k3(Text* f) {
     const double drifts[3] = {0.5, 1.0, 3.0};
@@ -973,7 +911,7 @@ static Verdict check_k1_k3(Text* f) {
                 "of k3:");
     for (int i = 0; i < 3; i++) {
         TwoPolicies t = five_tokens(drifts[i]);
-        Moments k1 = moments(&t, 1, AS_TAUGHT, FROM_PI), k3 = moments(&t, 3, AS_TAUGHT, FROM_PI);
+        Moments k1 = as_taught(&t, 1), k3 = as_taught(&t, 3);
         double exact = exact_kl(t.pi, t.ref, 5);
         text_printf(f, "%s drift %g: %.4f; %.4f, %.3g, %.0f%%; %.4f, %.3g, %.0f%%", i ? "." : "", drifts[i],
                     exact, k1.mean, k1.variance, 100.0 * k1.negative, k3.mean, k3.variance,
@@ -989,12 +927,10 @@ static Verdict check_k1_k3(Text* f) {
 static Verdict check_printed(Text* f, int estimator) {
     TwoPolicies t = five_tokens(1.0);
     double exact = exact_kl(t.pi, t.ref, 5), other = exact_kl(t.ref, t.pi, 5);
-    double turned = moments(&t, estimator, AS_TAUGHT, FROM_PI).mean;
-    double pi = moments(&t, estimator, AS_PRINTED, FROM_PI).mean;
-    double ref = moments(&t, estimator, AS_PRINTED, FROM_REF).mean;
+    double pi = printed_from_pi(&t, estimator).mean, ref = printed_from_ref(&t, estimator).mean;
     text_printf(f, "samples from pi, KL(pi||ref) %.4f: as printed it averages %.4f, with the sign turned "
-                "%.4f. Samples from pi_ref, KL(ref||pi) %.4f: as printed %.4f", exact, pi, turned, other,
-                ref);
+                "%.4f. Samples from pi_ref, KL(ref||pi) %.4f: as printed %.4f", exact, pi,
+                as_taught(&t, estimator).mean, other, ref);
     return decide(fabs(pi - exact) < 1e-6, fabs(ref - other) < 1e-6);
 }
 
@@ -1004,10 +940,8 @@ static Verdict check_printed_k3(Text* f) { return check_printed(f, 3); }
 // |expected gradient - gradient of KL| / |gradient of KL| when an estimate is subtracted from the reward.
 static double reward_error(int estimator, double drift) {
     TwoPolicies t = five_tokens(drift);
-    double exact[5], other[5], weight[5], grad[5];
-    float k[5];
-    estimate(k, &t, estimator, AS_TAUGHT);
-    for (int i = 0; i < 5; i++) weight[i] = k[i];
+    double exact[5], other[5], weight[5], grad[5], slope;
+    for (int i = 0; i < 5; i++) weight[i] = kl_estimate(&slope, t.pi[i] - t.ref[i], estimator);
     exact_kl_gradient(exact, other, t.pi, t.ref, 5);
     softmax_score_sum(grad, t.pi, weight, 5);
     return toy_relative_error(grad, exact, 5);
@@ -1044,8 +978,10 @@ static Verdict check_no_negative(Text* f) {
     int down = 0, blamed = 0;
     loss_sft(sft, logp, w, 4);
     loss_policy_gradient(policy, logp, adv, w, 4);
-    for (int t = 0; t < 4; t++) down += sft[t] > 0.0f;
-    for (int t = 0; t < 4; t++) blamed += policy[t] > 0.0f;
+    for (int t = 0; t < 4; t++) {
+        down += sft[t] > 0.0f;
+        blamed += policy[t] > 0.0f;
+    }
     text_printf(f, "tokens of an answer that the loss pushes down: SFT %d of 3, policy gradient with a "
                 "negative advantage %d of 3", down, blamed);
     return decide(down == 0 && blamed == 3, 0);
@@ -1191,10 +1127,8 @@ static Verdict check_mean_per_token(Text* f) {
 // Experiment 2's printed lines, averaged exactly over what pi_ref and what pi would have written.
 static Verdict check_small_drift(Text* f) {
     TwoPolicies t = noisy_policy(0.1);
-    double ref_k1 = moments(&t, 1, AS_PRINTED, FROM_REF).mean;
-    double ref_k3 = moments(&t, 3, AS_PRINTED, FROM_REF).mean;
-    double pi_k1 = moments(&t, 1, AS_PRINTED, FROM_PI).mean;
-    double pi_k3 = moments(&t, 3, AS_PRINTED, FROM_PI).mean;
+    double ref_k1 = printed_from_ref(&t, 1).mean, ref_k3 = printed_from_ref(&t, 3).mean;
+    double pi_k1 = printed_from_pi(&t, 1).mean, pi_k3 = printed_from_pi(&t, 3).mean;
     text_printf(f, "%d tokens, noise 0.1 on the logits, printed k1 and k3: %+.5f and %+.5f on average over "
                 "text from pi_ref, %+.5f and %+.5f over text from pi", t.n, ref_k1, ref_k3, pi_k1, pi_k3);
     int ref_agrees = fabs(ref_k1 - ref_k3) < 0.1 * ref_k3, pi_agrees = fabs(pi_k1 - pi_k3) < 0.1 * pi_k3;
@@ -1207,7 +1141,7 @@ static Verdict check_large_drift(Text* f) {
     text_printf(f, "standard deviation of one token's k1 and k3 as printed, text from pi_ref:");
     for (int i = 0; i < 4; i++) {
         TwoPolicies t = noisy_policy(noise[i]);
-        Moments k1 = moments(&t, 1, AS_PRINTED, FROM_REF), k3 = moments(&t, 3, AS_PRINTED, FROM_REF);
+        Moments k1 = printed_from_ref(&t, 1), k3 = printed_from_ref(&t, 3);
         dev_k1[i] = sqrt(k1.variance);
         dev_k3[i] = sqrt(k3.variance);
         negative += k3.negative;
@@ -1418,11 +1352,6 @@ static void append_cell(Text* out, const char* text) {
     }
 }
 
-// Is this what the row expects?
-static int is_expected(Verdict verdict, const Claim* c) {
-    const char* words = verdict_words[verdict];
-    return verdict == HOLDS ? !strcmp(c->verdict, words) : !strncmp(c->verdict, words, strlen(words));
-}
 
 // Computes everything. Returns how many verdicts are not the expected ones.
 static int write_ledger(Text* out) {
@@ -1437,9 +1366,9 @@ static int write_ledger(Text* out) {
         Text found = {0};
         Verdict verdict = c->check(&found);
         count[verdict]++;
-        if (!is_expected(verdict, c)) {
-            printf("  claim %d %s, expected '%s': %s\n", i + 1, verdict_words[verdict], c->verdict,
-            found.data);
+        const char* words = verdict_words[verdict];
+        if (strncmp(c->verdict, words, strlen(words) + (verdict == HOLDS))) { // "holds" and nothing else
+            printf("  claim %d %s, expected '%s': %s\n", i + 1, words, c->verdict, found.data);
             wrong++;
         }
         text_printf(out, "| %d | D%d, %s", i + 1, c->document, c->place);
