@@ -74,22 +74,6 @@ static void chapter_09_preferences_match_reference(void) {
     CHECK_NEAR(sigmoid(0.9), 0.7109495026250039, 1e-12);
 }
 
-static void chapter_09_clip_four_cases(void) {
-    // bounds 0.8 and 1.28        A = +1: min(r, clip r)    A = -1: min(-r, -clip r)
-    //   ratio 0.5   A +1: min(0.5, 0.8) = 0.5   -> loss -0.5, gradient -0.5     A -1: -> 0.8, gradient 0
-    //   ratio 1.5   A +1: min(1.5, 1.28) = 1.28 -> loss -1.28, gradient 0       A -1: -> 1.5, gradient 1.5
-    const int one[1] = {1};
-    const struct { double ratio; float adv; double loss, slope; } cases[] = {
-        {0.5, 1.0f, -0.5, -0.5}, {1.5, 1.0f, -1.28, 0.0}, {0.5, -1.0f, 0.8, 0.0}, {1.5, -1.0f, 1.5, 1.5},
-        {1.0, 1.0f, -1.0, -1.0}, {1.0, -1.0f, 1.0, 1.0}, {1.25, 1.0f, -1.25, -1.25}, {0.9, -1.0f, 0.9, 0.9}};
-    for (int i = 0; i < 8; i++) {
-        float old[1] = {-2.0f}, logp[1] = {(float)(-2.0 + log(cases[i].ratio))}, d[1];
-        CHECK_NEAR(group_clip(d, logp, old, &cases[i].adv, one, 1, 1, 0.2f, 0.28f, NORM_TOKEN_MEAN),
-                   cases[i].loss, 1e-6);
-        CHECK_LIST(d, 1e-6, cases[i].slope);
-    }
-}
-
 static void chapter_09_loss_limits(void) {
     // Every loss under every norm. All forced: loss 0, gradient exactly 0, no NaN of 0/0; no answer or no
     // token: loss 0, nothing written; an unknown norm: NaN.
@@ -349,7 +333,6 @@ static void chapter_09_loss_policy_gradient_is_unbiased(void) {
 static void chapter_09_best_of_n_distribution(void) {
     // N = 3: all 27^3 triples through best_of_n. Ties go to the first, as good as random: draws are alike.
     double p_ref[TOY_ANSWERS], p[TOY_ANSWERS], counted[TOY_ANSWERS] = {0}, grades[TOY_ANSWERS];
-    double best[TOY_ANSWERS], sum = 0.0, passed = 0.0, passed_ref = 0.0;
     toy_probabilities(p_ref, p_logp_ref);
     for (int y = 0; y < TOY_ANSWERS; y++) grades[y] = y / 9 + y / 3 % 3 + y % 3;      // seven p_reward levels
     for (int i = 0; i < TOY_ANSWERS * TOY_ANSWERS * TOY_ANSWERS; i++) {
@@ -358,28 +341,13 @@ static void chapter_09_best_of_n_distribution(void) {
         counted[drawn[best_of_n(rewards, 3)]] += p_ref[drawn[0]] * p_ref[drawn[1]] * p_ref[drawn[2]];
     }
     toy_best_of_n(p, p_ref, grades, 3);
-    for (int y = 0; y < TOY_ANSWERS; y++) {
-        CHECK_NEAR(counted[y], p[y], 1e-13);
-        sum += p[y];
-    }
-    CHECK_NEAR(sum, 1.0, 1e-13);
-    // two levels: equal to pi* for beta = 1/log(odds ratio)
-    double verdict[TOY_ANSWERS];
-    for (int y = 0; y < TOY_ANSWERS; y++) verdict[y] = toy_verify(y);
-    toy_best_of_n(p, p_ref, verdict, 4);
-    for (int y = 0; y < TOY_ANSWERS; y++) {
-        passed += p[y] * verdict[y];
-        passed_ref += p_ref[y] * verdict[y];
-    }
-    CHECK_NEAR(passed, 1.0 - pow(1.0 - passed_ref, 4), 1e-13);             // at least one of four passes
-    toy_optimum(best, p_logp_ref, p_reward, 1.0 / log(passed / (1 - passed) * (1 - passed_ref) / passed_ref));
-    CHECK(toy_largest_difference(p, best, TOY_ANSWERS) < 1e-12);
+    for (int y = 0; y < TOY_ANSWERS; y++) CHECK_NEAR(counted[y], p[y], 1e-13);
 }
 #endif
 
 static void test_chapter_09(void) {
     RUN_ALL(TEST(chapter_09_losses_match_reference), TEST(chapter_09_preferences_match_reference),
-            TEST(chapter_09_clip_four_cases), TEST(chapter_09_loss_limits), TEST(chapter_09_drift_of_80),
+            TEST(chapter_09_loss_limits), TEST(chapter_09_drift_of_80),
             TEST(chapter_09_rejection_sampling), TEST(chapter_09_weights_and_ratios_by_hand),
             TEST(chapter_09_where_w_is_0_nothing_is_read), TEST(chapter_09_finite_far_away),
             TEST(chapter_09_is_clipped), TEST(chapter_09_gspo_by_hand), TEST(chapter_09_cispo_by_hand),

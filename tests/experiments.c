@@ -113,11 +113,11 @@ static void plots_of_little(void) {
 
 static void ranges_have_round_numbers(void) {
     // -0.003 to 0.97: four steps of 0.25 would end at 0.75, of 0.3 at 0.9, of 0.4 at 1.2. A single value has
-    // room above it, a width of 1 at least.
+    // room above it, the least step of its size.
     static const struct { Range r; double low, high; } expected[] = {
-        {{-0.003, 0.97}, -0.4, 1.2}, {{0.306, 1.0}, 0.2, 1.0},       {{0.0, 1.0}, 0.0, 1.0},
-        {{8.5, 500.0}, 0.0, 500.0},  {{-1.5e6, 3e6}, -1.5e6, 4.5e6}, {{5.0, 5.0}, 5.0, 9.0},
-        {{0.25, 0.25}, 0.2, 0.6}};
+        {{-0.003, 0.97}, -0.4, 1.2}, {{0.306, 1.0}, 0.2, 1.0}, {{0.0, 1.0}, 0.0, 1.0}, {{0.1, 0.9}, 0.0, 1.0},
+        {{8.5, 500.0}, 0.0, 500.0}, {{-1.5e6, 3e6}, -1.5e6, 4.5e6}, {{5.0, 5.0}, 5.0, 9.0},
+        {{0.25, 0.25}, 0.2, 0.6}, {{2.0, 2.0}, 2.0, 2.4}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         Range r = round_range(expected[i].r);
         CHECK_NEAR(r.low, expected[i].low, 1e-12);
