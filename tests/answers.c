@@ -150,7 +150,7 @@ static const char* const answer_rows[] = {
     "2AB == AB\\cdot 2", "e^{x^2} == e^{x*x}", "12\\pi\\text{ in}^2 == 12\\pi",
     "\\displaystyle\\frac{1}{2} == 0.5", "12 == \\textbf{12} != 12!", "\\cos^2\\theta == 1-\\sin^2\\theta",
     "\\tan x == \\frac{\\sin x}{\\cos x}", "\\sin 2x == 2\\sin x\\cos x", "xe^x == e^x x",
-    "\\frac{1}{1+e^{-x}} == \\frac{e^x}{e^x+1}",
+    "\\frac{1}{1+e^{-x}} == \\frac{e^x}{e^x+1}", "\\theta + 1 == 1 + theta",
     // Every variable takes both signs and many sizes: |x|, sqrt(x^2), max and floor show.
     "t == \\sqrt[3]{t^3} != \\sqrt{t^2}", "3-x != |x-3", "\\sqrt{x^3} == x\\sqrt{x}",
     "|x-3|+|x-5| != |2x-8 != |2x-8|", "n != |n", "\\sqrt{ab} != \\sqrt{a}\\sqrt{b}",
@@ -160,7 +160,7 @@ static const char* const answer_rows[] = {
     "f(2) != 2f(1) != f'(2)", "(3,2) == (p,q)=(3,2) == (x,y)=(3,2) != (p,q)=(2,3)", "f^{-1}(2) != 2f^{-1}(1)",
     "f(x)+1 == 1+f(x)", "(x,y)=(1,2) == (1,2) != (a,b)=(1,2)",
     "a_{n+1} + a_n == a_n + a_{n+1} != a_{n-1}+a_n", "(x, y) = \\left(\\frac12, 3\\right) == (0.5,3)",
-    "(1,1,2) != (1,2)", "\\(5\\) == 5",
+    "(1,1,2) != (1,2)", "\\(5\\) == 5", "f(x+1) != f(x)+f(1)", "\\sigma(6) != 6\\sigma",
     // Equations and relations. A value keeps its name; one name may be left out on one side, several in their
     // own order only. x = x says nothing.
     "(3x-9)/2 = x+37 == x = 83 != x = 84", "y = 2x + 3 == 2x - y + 3 = 0 != 2x + y + 3 = 0",
@@ -181,7 +181,7 @@ static const char* const answer_rows[] = {
     "\\{1\\pm\\sqrt{5},-2\\} == -2, 1+sqrt(5), 1-sqrt(5)", "100, 200 == 200, 100 != 100,200",
     // Sets are the same when the same numbers belong to them.
     "\\mathbb{R}\\setminus\\{0\\} != (-\\infty,0)\\cup(0,\\infty) != x\\neq 0", "[0,2]\\cup[1,3] != [0,3]",
-    "\\{1,1,2\\} == \\{1,2\\} != \\{1,3\\}", "B \\cup A == A\\cup B == A \\cup B",
+    "\\{1,1,2\\} == \\{1,2\\} != \\{1,3\\}", "\\{1,2\\} != \\{1,1\\}", "B \\cup A == A\\cup B == A \\cup B",
     "\\{-1, 3\\} == x = -1 \\text{ or } x = 3", "A \\cap B == B \\cap A != A \\cup B",
     "(1,2]\\cup\\{3\\} == \\{3\\}\\cup(1,2] != (1,3]", "\\text{no solution} != \\emptyset",
     // A name, a unit and brackets come off, one after the other; what is inside is read again.
@@ -213,7 +213,7 @@ static const char* const answer_rows[] = {
     "21^{st} == 21", "3rd != 4th", "55 mph == 55 miles per hour == 55\\text{ miles/hour} != 55 km/h",
     "20\\text{ cm}^3 == 20\\text{ cubic centimeters} != 20\\text{ cm}^2",
     // A unit is a factor at the end, or a currency in front. Elsewhere it is a word, and a word is no number.
-    "\\$5\\% != \\$5", "100(1+5\\%) != 600", "5\\text{ feet }6\\text{ inches} != 30",
+    "\\$5\\% != \\$5", "5\\% x != 5x", "100(1+5\\%) != 600", "5\\text{ feet }6\\text{ inches} != 30",
     "1 != triangle != \\text{th} != \\text{prime}", "10\\sin 40\\text{ cm} == 10\\sin 40",
     "\\cot 90^\\circ == 0", "\\frac13\\text{ cm} == \\frac26 cm != 0.333333333333\\text{ cm}",
     "5 km/h == 5\\text{ kilometers per hour} != 5\\text{ km h}",
