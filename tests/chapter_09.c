@@ -26,10 +26,8 @@ static void chapter_09_losses_match_reference(void) {
     }
     for (int i = 0; i < REF_N; i++) slopes[i] = mask[i] ? -1.0 / 9.0 : 0.0;
     check_reference(group_sft(d, logp, mask, K, T1), 1.0677503170154983, d, slopes);
-    const double token[REF_N] = {0, -0.0422001396279, -0.0581949935866, 0, 0, 0.0411325803704,
-                                 0.0312475036951};
-    const double sequence[REF_N] = {0, -0.031650104721, -0.0436462451899, 0, 0, 0.0411325803704,
-                                    0.0312475036951};
+    const double token[REF_N] = {0, -0.0422001396279, -0.0581949935866, 0, 0, 0.0411325803704, 0.0312475036951};
+    const double sequence[REF_N] = {0, -0.031650104721, -0.0436462451899, 0, 0, token[5], token[6]};
     check_reference(group_clip(d, logp, old, ref_adv, mask, K, T1, 0.2f, 0.2f, NORM_TOKEN_MEAN),
                     -0.5391261602601225, d, token);
     check_reference(group_clip(d, logp, old, ref_adv, mask, K, T1, 0.2f, 0.28f, NORM_TOKEN_MEAN),
@@ -186,16 +184,15 @@ static void chapter_09_where_w_is_0_nothing_is_read(void) {
     CHECK(loss_sft(d, logp, w, 0) == 0.0 && d[0] == 7.0f);         // n = 0 writes nothing
 }
 
+// log-ratios within +-6000 nats, advantages of both signs and 0 (which costs nothing, not 0 * inf)
 static void chapter_09_finite_far_away(void) {
-    // log-ratios within +-6000 nats, advantages of both signs and 0 (which costs nothing, not 0 * inf)
-    const float w[1] = {1}, advantage[3] = {1, -1, 0}, logp[1] = {-1};
+    const float w = 1, advantage[3] = {1, -1, 0}, logp = -1;
     for (float x = -6000.0f; x <= 6000.0f; x += 125.0f)
         for (int i = 0; i < 3; i++) {
-            float d[1];
-            double loss = loss_clip(d, &x, advantage + i, w, 1, 0.2f, 0.28f);
-            CHECK(isfinite(loss) && isfinite(d[0]) && (i < 2 || (loss == 0.0 && d[0] == 0.0f)));
-            CHECK(isfinite(loss_cispo(d, logp, &x, advantage + i, w, 1, 0.2f, 0.28f)) && isfinite(d[0]));
-            CHECK(isfinite(loss_cispo(d, logp, &x, advantage + i, w, 1, 1.0f, 1e6f)) && isfinite(d[0]));
+            float d;
+            double loss = loss_clip(&d, &x, advantage + i, &w, 1, 0.2f, 0.28f);
+            CHECK(isfinite(loss) && isfinite(d) && (i < 2 || (loss == 0.0 && d == 0.0f)));
+            CHECK(isfinite(loss_cispo(&d, &logp, &x, advantage + i, &w, 1, 1.0f, 1e6f)) && isfinite(d));
         }
 }
 
@@ -210,16 +207,12 @@ static void chapter_09_is_clipped(void) {
 }
 
 static void chapter_09_gspo_by_hand(void) {
-    // Two answers; NaN stands where nothing may be read.
-    //   answer 0, A = 2, tokens 0 and 1: log-ratios 0.3 and 0.1, mean 0.2, s = exp(0.2) = 1.221402758, inside
-    //   0.5 .. 1.3
+    // Two answers; NaN stands where nothing may be read. A = 2:
+    //   answer 0, log-ratios 0.3 and 0.1: s = exp(0.2) = 1.221402758, inside 0.5 .. 1.3 (PPO would clip token 0)
     //       loss -s A / B = -1.221402758        each token: -s A / (B * 2) = -0.610701379
-    //   answer 1, A = 2, token 2 only: log-ratio 0.5, s = 1.648721271, above 1.3, A asks for more: clipped
-    //       loss -1.3 A / B = -1.3              each token: 0
-    // Note that token 0 alone (ratio 1.35) would have been clipped by PPO. The answer is judged as a whole.
-    // A = -2: a ratio that is too high is the worse one, and it is corrected, not clipped:
-    //     loss s A' / B = 1.221402758 + 1.648721271; d[5] = 1.648721271 * 2 / (2 * 1)
-    // the other way round (s = exp(-0.2) = 0.818730753, below 0.9) with A = -2: clipped, loss 0.9 * 2 / 2
+    //   answer 1, token 2 only, 0.5: s = 1.648721271, above 1.3: clipped; loss -1.3 A / B = -1.3, token: 0
+    // A = -2: too high a ratio is corrected: loss 1.221402758 + 1.648721271; d[5] = 1.648721271 * 2 / (2 * 1);
+    // the other way round, s = exp(-0.2) = 0.818730753, below 0.9, is clipped: loss 0.9 * 2 / 2
     const float logp[6] = {-1.0f, -2.0f, NAN, NAN, NAN, -0.5f}, old[6] = {-1.3f, -2.1f, NAN, NAN, NAN, -1.0f};
     const int mask[6] = {1, 1, 0, 0, 0, 1};
     const float adv[2] = {2, 2}, against[2] = {-2, -2};
@@ -301,9 +294,8 @@ static void chapter_09_one_example_through_every_row(void) {
         for (int t = 0; t < 3; t++) CHECK_NEAR(d[t], rows[i].d[t], 2e-6);
         // a KL term: grpo k3 in the loss, ppo k1 in the reward, and so rloo's when it gets a beta; only dapo
         // draws again and shortens
-        int grpo = !strcmp(o.algo, "grpo"), ppo = !strcmp(o.algo, "ppo"), dapo = !strcmp(o.algo, "dapo");
-        int in_reward = ppo || !strcmp(o.algo, "rloo");
-        CHECK((o.beta > 0.0f) == (grpo || ppo) && l.kl_in_reward == in_reward);
+        int ppo = !strcmp(o.algo, "ppo"), dapo = !strcmp(o.algo, "dapo"), in_reward = ppo || i == 2;
+        CHECK((o.beta > 0.0f) == (ppo || i == 3) && l.kl_in_reward == in_reward);
         CHECK(l.estimator == (in_reward ? 1 : 3));
         CHECK((o.resample > 0) == dapo && (o.overlong > 0) == dapo);
     }

@@ -59,11 +59,12 @@ static void toy_fill_reward(double* reward, int kind) {
     }
 }
 
-// 300 steps of exact gradient ascent.
-static void toy_ascent(double* logp, const Toy* toy, const double* reward) {
-    double theta[TOY_PARAMS], no_reference[TOY_PARAMS] = {0};
+// Exact gradient ascent on the reward minus beta KL.
+static void toy_ascent(double* logp, const Toy* toy, const double* reward, double beta, double rate,
+                       int steps) {
+    double theta[TOY_PARAMS];
     memcpy(theta, toy->theta, sizeof theta);
-    toy_ascend(theta, no_reference, reward, 0.0, 1.0, 300);
+    toy_ascend(theta, toy->logp, reward, beta, rate, steps);
     toy_log_policy(logp, theta);
 }
 
@@ -140,13 +141,12 @@ static Verdict check_zero_variance(Text* f) {
 
 // nanochat's extract_answer: the first "#### " with a number behind it, as text without its commas; or "".
 static void nanochat_answer(char* out, const char* text) {
+    const char* p = strstr(text, "#### ");
+    while (p && !strspn(p + 5 + (p[5] == '-'), "0123456789.,")) p = strstr(p + 1, "#### ");
+    size_t n = p ? (p[5] == '-') + strspn(p + 5 + (p[5] == '-'), "0123456789.,") : 0;
+    for (size_t i = 0; i < n; i++)
+        if (p[5 + i] != ',') *out++ = p[5 + i];
     *out = 0;
-    for (const char* p = strstr(text, "#### "); p && !*out; p = strstr(p + 1, "#### ")) {
-        size_t sign = p[5] == '-', n = strspn(p + 5 + sign, "0123456789.,"), length = 0;
-        for (size_t i = 0; n && i < sign + n; i++)
-            if (p[5 + i] != ',') out[length++] = p[5 + i];
-        out[length] = 0;
-    }
 }
 
 static Verdict check_last_hash(Text* f) {
@@ -202,7 +202,7 @@ static Verdict check_finer_reward(Text* f) {
         for (int s = 0; s < TOY_STATES; s++) mean[s] = toy_expected(toy.logp, reward);
         double variance = toy_rollout_gradient(grad, toy.logp, reward, mean, 1.0, CREDIT_WHOLE);
         noise[kind] = variance / inner_product(grad, grad, TOY_PARAMS);
-        toy_ascent(logp, &toy, reward);
+        toy_ascent(logp, &toy, reward, 0.0, 1.0, 300);
         right[kind] = toy_expected(logp, toy.reward);
     }
     text_printf(f, "digits that add up to 3. Noise over signal of one rollout's gradient: %.2f for 0/1, "
@@ -367,15 +367,14 @@ static Verdict check_one_task(Text* f) {
 
 static Verdict check_two_values(Text* f) {
     const char* const texts[] = {"#### 42", "#### 41.99", "6*7=42, so #### 24", "", "42", "#### 42 apples"};
-    double p = 0.05, bits = -(p * log2(p) + (1.0 - p) * log2(1.0 - p));
-    int other = 0;
-    for (int i = 0; i < 6; i++) {
-        float r = reward_gsm8k(texts[i], "#### 42");
-        other += r != 0.0f && r != 1.0f;
-    }
+    double p = 0.05, odds = zero_variance_odds(p, 16);
+    int other = 6;
+    for (int i = 0; i < 6; i++)
+        for (int r = 0; r < 2; r++) other -= reward_gsm8k(texts[i], "#### 42") == (float)r;
     text_printf(f, "6 responses, %d rewards other than 0 and 1. Right 1 in 20, a reward carries %.3f bits, "
-                "and %.3f of the groups of 16 are zero-variance", other, bits, zero_variance_odds(p, 16));
-    return decide(other == 0 && zero_variance_odds(p, 16) > 0.25, 0);
+                "and %.3f of the groups of 16 are zero-variance", other,
+                -(p * log2(p) + (1.0 - p) * log2(1.0 - p)), odds);
+    return decide(other == 0 && odds > 0.25, 0);
 }
 
 // Mean KL to the start after 20 trainings, and the least share of right answers among them.
@@ -538,7 +537,7 @@ static Verdict check_four(Text* f) {
     for (int i = 0; i < 4; i++) r[i] = reward_boxed(four_responses[i], "83");
     text_printf(f, "(3x-9)/2 = x+37 %s x = 83; rewards [%g, %g, %g, %g]", solves ? "at" : "not at", r[0],
                 r[1], r[2], r[3]);
-    return decide(solves && r[0] == 1.0f && r[1] == 1.0f && r[2] == 0.0f && r[3] == 0.0f, 0);
+    return decide(solves && !memcmp(r, (float[]){1, 1, 0, 0}, sizeof r), 0);
 }
 
 static Verdict check_r3(Text* f) {
@@ -602,18 +601,18 @@ static Verdict check_no_dynamics(Text* f) {
 static Verdict check_discount_converges(Text* f) {
     static double one[10000];
     for (int t = 0; t < 10000; t++) one[t] = 1.0;
-    double a = discounted_return(one, 1000, 0.99), b = discounted_return(one, 10000, 0.99),
-           c = discounted_return(one, 1000, 1.0), d = discounted_return(one, 10000, 1.0);
+    double limit = discounted_return(one, 10000, 0.99), none = discounted_return(one, 10000, 1.0);
     text_printf(f, "1 on every step, 1000 and 10000 steps: %.3f and %.3f with gamma 0.99 (limit 1/(1-gamma) "
-                "= 100), %g and %g with gamma 1", a, b, c, d);
-    return decide(fabs(b - 100.0) < 1e-9 && d == 10.0 * c, 0);
+                "= 100), %g and %g with gamma 1", discounted_return(one, 1000, 0.99), limit,
+                discounted_return(one, 1000, 1.0), none);
+    return decide(fabs(limit - 100.0) < 1e-9 && none == 10000.0, 0);
 }
 
 // A jackpot of 3 on one answer, which the first policy finds now and then. The best of 16 is 3, 0 or 1.
 static Verdict check_expectation(Text* f) {
     Toy start = toy_new(2, 1.0);
     double logp[TOY_PARAMS], J[2], best[2];
-    toy_ascent(logp, &start, start.reward);
+    toy_ascent(logp, &start, start.reward, 0.0, 1.0, 300);
     for (int i = 0; i < 2; i++) {
         const double* policy = i ? logp : start.logp;
         double right = toy_expected(policy, start.reward);
@@ -642,11 +641,11 @@ static Verdict check_relative(Text* f) {
     return decide(worst < 1e-12 && fabs(V[0][2] - V[1][2]) > 0.1 && fabs(A[0] - A[1]) > 0.05, 0);
 }
 
-// Share of ten days in the band under "on below the threshold", in a room with another heater.
-static double share_by_hand(double threshold, double heat) {
+// Share of ten days in the band under "on below the threshold", in a room with a heater of 4.5 F a step.
+static double share_by_hand(double threshold) {
     double now = 70.0, share = 0.0;
     for (int t = 0; t < 10 * THERMOSTAT_STEPS; t++) {
-        now += (now < threshold ? heat : 0.0) - thermostat_loss * (now - thermostat_outside);
+        now += (now < threshold ? 4.5 : 0.0) + thermostat_rate(now, 0);
         share += thermostat_in_band(now) / (10.0 * THERMOSTAT_STEPS);
     }
     return share;
@@ -655,7 +654,7 @@ static double share_by_hand(double threshold, double heat) {
 static Verdict check_thermostat(Text* f) {
     const double random[2] = {0.0, 0.0}, step[2] = {0.0, -1e6}; // so large that the sigmoid is a step
     double w[2], curve[THERMOSTAT_UPDATES], day[THERMOSTAT_STEPS];
-    double same = share_by_hand(70.0, 4.5), best = share_by_hand(68.25, 4.5);
+    double same = share_by_hand(70.0), best = share_by_hand(68.25);
     Rng rng = {1};
     train_thermostat(w, curve, 1);
     double before = test_thermostat(day, random, 100, &rng), learned = test_thermostat(day, w, 100, &rng),
@@ -973,11 +972,11 @@ static Verdict check_sum_or_mean(Text* f) {
 // ---- D3, sections 6 to 8
 
 static Verdict check_no_negative(Text* f) {
-    const float logp[4] = {-9.0f, -0.5f, -1.0f, -1.5f}, w[4] = {0, 1, 1, 1}, adv[4] = {-1, -1, -1, -1};
+    const float logp[4] = {-9.0f, -0.5f, -1.0f, -1.5f}, w[4] = {0, 1, 1, 1};
     float sft[4], policy[4];
     int down = 0, blamed = 0;
     loss_sft(sft, logp, w, 4);
-    loss_policy_gradient(policy, logp, adv, w, 4);
+    loss_policy_gradient(policy, logp, same(-1.0), w, 4);
     for (int t = 0; t < 4; t++) {
         down += sft[t] > 0.0f;
         blamed += policy[t] > 0.0f;
@@ -1015,37 +1014,34 @@ static Verdict check_dpo(Text* f) {
     return decide(gap < 1e-7 && one < 1e-6 && tenth < 1e-6, 0);
 }
 
-// The distance of best-of-N from the nearest KL-regularized optimum, over all beta (a fine grid).
-static double best_of_n_distance(const double* logp_ref, const double* reward, int N) {
-    double p_ref[TOY_ANSWERS], p[TOY_ANSWERS], best[TOY_ANSWERS];
-    double least = 1.0, at = 0.0, low = log(0.02), high = log(20.0);
+// The distance of best of 4 from the nearest KL-regularized optimum, over all beta: the middle third of the
+// logarithms in which it lies is cut into three again.
+static double best_of_n_distance(const double* logp_ref, const double* reward) {
+    double p_ref[TOY_ANSWERS], p[TOY_ANSWERS], best[TOY_ANSWERS], distance[2];
+    double low = log(0.02), high = log(20.0);
     toy_probabilities(p_ref, logp_ref);
-    toy_best_of_n(p, p_ref, reward + TOY_LAST, N);
-    for (double step = 0.1; step > 1e-12; step *= 0.1) {
-        for (double x = low; x <= high; x += step) {
-            toy_optimum(best, logp_ref, reward, exp(x));
-            double distance = toy_largest_difference(p, best, TOY_ANSWERS);
-            if (distance < least) at = x;
-            least = fmin(least, distance);
+    toy_best_of_n(p, p_ref, reward + TOY_LAST, 4);
+    for (int round = 0; round < 100; round++) {
+        double third = (high - low) / 3.0;
+        for (int i = 0; i < 2; i++) {
+            toy_optimum(best, logp_ref, reward, exp(low + (1 + i) * third));
+            distance[i] = toy_largest_difference(p, best, TOY_ANSWERS);
         }
-        low = at - step; // look closer around the best one
-        high = at + step;
+        if (distance[0] < distance[1]) high -= third;
+        else low += third;
     }
-    return least;
+    return distance[0];
 }
 
 static Verdict check_three_routes(Text* f) {
     Toy ref = toy_new(2, 1.0);
-    double theta[TOY_PARAMS], logp[TOY_PARAMS], graded[TOY_PARAMS], beta = 0.5;
-    double p[TOY_ANSWERS], best[TOY_ANSWERS];
-    memcpy(theta, ref.theta, sizeof theta);
-    toy_ascend(theta, ref.logp, ref.reward, beta, 2.0 / (0.3 + beta), 5000);
-    toy_log_policy(logp, theta);
+    double logp[TOY_PARAMS], graded[TOY_PARAMS], p[TOY_ANSWERS], best[TOY_ANSWERS], beta = 0.5;
+    toy_ascent(logp, &ref, ref.reward, beta, 2.0 / (0.3 + beta), 5000);
     toy_probabilities(p, logp);
     toy_optimum(best, ref.logp, ref.reward, beta);
     toy_fill_reward(graded, 0);
     double rl = toy_largest_difference(p, best, TOY_ANSWERS), dpo = dpo_distance(ref.logp, ref.theta, beta);
-    double two = best_of_n_distance(ref.logp, ref.reward, 4), more = best_of_n_distance(ref.logp, graded, 4);
+    double two = best_of_n_distance(ref.logp, ref.reward), more = best_of_n_distance(ref.logp, graded);
     text_printf(f, "distance from the optimum: RL %s, DPO %s. Best of 4 from the nearest optimum of any "
                 "beta: %s for a 0/1 reward, %.4f for a graded one", zero(rl, 1e-6), zero(dpo, 1e-6),
                 zero(two, 1e-6), more);
@@ -1065,17 +1061,16 @@ static Verdict check_cheating(Text* f) {
 
 // Equal gains per doubling of the samples? Twelve questions with p = 1/2, 1/4, 1/8 ..., or one with p = 1/4.
 static double doubling_spread(Text* f, int questions) {
-    double last = 0.0, low = 1.0, high = 0.0;
-    for (int k = 4; k <= 64; k *= 2) {
-        double score = 0.0;
-        for (int j = 1; j <= questions; j++)
-            score += pass_at_k(4096, questions > 1 ? 4096 >> j : 1024, k) / questions;
-        if (k > 4) {
-            text_printf(f, " %.3f", score - last);
-            low = fmin(low, score - last);
-            high = fmax(high, score - last);
+    double low = 1.0, high = 0.0;
+    for (int k = 4; k < 64; k *= 2) {
+        double gain = 0.0;
+        for (int j = 1; j <= questions; j++) {
+            int right = questions > 1 ? 4096 >> j : 1024;
+            gain += (pass_at_k(4096, right, 2 * k) - pass_at_k(4096, right, k)) / questions;
         }
-        last = score;
+        text_printf(f, " %.3f", gain);
+        low = fmin(low, gain);
+        high = fmax(high, gain);
     }
     return high / low;
 }
@@ -1137,20 +1132,21 @@ static Verdict check_small_drift(Text* f) {
 
 static Verdict check_large_drift(Text* f) {
     const double noise[4] = {0.1, 0.5, 1.0, 2.0};
-    double dev_k1[4], dev_k3[4], negative = 0.0;
+    double last = 0.0, negative = 0.0;
+    int rises = 1, wilder[4]; // is k1 the one that fluctuates more?
     text_printf(f, "standard deviation of one token's k1 and k3 as printed, text from pi_ref:");
     for (int i = 0; i < 4; i++) {
         TwoPolicies t = noisy_policy(noise[i]);
         Moments k1 = printed_from_ref(&t, 1), k3 = printed_from_ref(&t, 3);
-        dev_k1[i] = sqrt(k1.variance);
-        dev_k3[i] = sqrt(k3.variance);
         negative += k3.negative;
-        text_printf(f, " %.3g and %.3g at noise %g;", dev_k1[i], dev_k3[i], noise[i]);
+        rises &= k1.variance > last && negative == 0.0;
+        wilder[i] = k1.variance > k3.variance;
+        last = k1.variance;
+        text_printf(f, " %.3g and %.3g at noise %g;", sqrt(k1.variance), sqrt(k3.variance), noise[i]);
     }
     text_printf(f, " k3 below 0: %.0f%%", 100.0 * negative);
-    int rises = dev_k1[1] > dev_k1[0] && dev_k1[2] > dev_k1[1] && dev_k1[3] > dev_k1[2] && negative == 0.0;
-    int near = dev_k1[0] > dev_k3[0] && dev_k1[1] > dev_k3[1] && dev_k1[2] > dev_k3[2];
-    return decide(rises && near && dev_k1[3] > dev_k3[3], rises && near);
+    int near = rises && wilder[0] && wilder[1] && wilder[2];
+    return decide(near && wilder[3], near);
 }
 
 static Verdict check_six_of_eight(Text* f) {
@@ -1344,13 +1340,6 @@ static const Claim claims[] = {
 };
 enum { CLAIMS = sizeof claims / sizeof *claims };
 
-// Text for a cell of a Markdown table: what Markdown would read as a mark of its own gets a backslash.
-static void append_cell(Text* out, const char* text) {
-    for (; *text; text++) {
-        if (strchr("\\|*_<>$[]", *text)) text_append(out, "\\", 1);
-        text_append(out, text, 1);
-    }
-}
 
 
 // Computes everything. Returns how many verdicts are not the expected ones.
@@ -1374,8 +1363,9 @@ static int write_ledger(Text* out) {
         text_printf(out, "| %d | D%d, %s", i + 1, c->document, c->place);
         const char* const cells[] = {c->quote, c->says, found.data, c->verdict};
         for (int k = 0; k < 4; k++) {
-            text_append(out, k == 1 ? "<br>" : " | ", k == 1 ? 4 : 3);
-            append_cell(out, cells[k]);
+            text_printf(out, k == 1 ? "<br>" : " | ");
+            for (const char* s = cells[k]; *s; s++) // what Markdown would read as a mark gets a backslash
+                text_printf(out, strchr("\\|*_<>$[]", *s) ? "\\%c" : "%c", *s);
         }
         text_printf(out, " |\n");
         text_free(&found);
@@ -1390,23 +1380,16 @@ static void claims_have_the_expected_verdicts(void) {
     CHECK(write_ledger(&text) == 0);
     compare("docs/claims.md", text.data);
     text_free(&text);
-    for (int i = 0; i < CLAIMS; i++) {
-        CHECK(i == 0 || claims[i].document >= claims[i - 1].document);
-        for (int j = 0; j < i; j++) CHECK(claims[i].check != claims[j].check);
-    }
 }
 
 // The parts of a quotation stand in the document, in this order.
 static int is_quoted(const char* document, const char* quote) {
-    static const char* const gap = " … ";
-    char part[512];
     while (document && *quote) {
-        const char* end = strstr(quote, gap);
-        size_t length = end ? (size_t)(end - quote) : strlen(quote);
-        snprintf(part, sizeof part, "%.*s", (int)length, quote);
+        const char* gap = strstr(quote, " … ");
+        char part[512];
+        snprintf(part, sizeof part, "%.*s", gap ? (int)(gap - quote) : (int)strlen(quote), quote);
         document = strstr(document, part);
-        if (document) document += length;
-        quote += length + (end ? strlen(gap) : 0);
+        quote += strlen(part) + (gap ? strlen(" … ") : 0);
     }
     return document != NULL;
 }
