@@ -26,7 +26,8 @@ static void chapter_09_losses_match_reference(void) {
     }
     for (int i = 0; i < REF_N; i++) slopes[i] = mask[i] ? -1.0 / 9.0 : 0.0;
     check_reference(group_sft(d, logp, mask, K, T1), 1.0677503170154983, d, slopes);
-    const double token[REF_N] = {0, -0.0422001396279, -0.0581949935866, 0, 0, 0.0411325803704, 0.0312475036951};
+    const double token[REF_N] = {0, -0.0422001396279, -0.0581949935866, 0, 0, 0.0411325803704,
+                                 0.0312475036951};
     const double sequence[REF_N] = {0, -0.031650104721, -0.0436462451899, 0, 0, token[5], token[6]};
     check_reference(group_clip(d, logp, old, ref_adv, mask, K, T1, 0.2f, 0.2f, NORM_TOKEN_MEAN),
                     -0.5391261602601225, d, token);
@@ -208,11 +209,11 @@ static void chapter_09_is_clipped(void) {
 
 static void chapter_09_gspo_by_hand(void) {
     // Two answers; NaN stands where nothing may be read. A = 2:
-    //   answer 0, log-ratios 0.3 and 0.1: s = exp(0.2) = 1.221402758, inside 0.5 .. 1.3 (PPO would clip token 0)
+    //   answer 0, log-ratios 0.3 and 0.1: s = exp(0.2) = 1.221402758, in 0.5 .. 1.3 (PPO would clip token 0)
     //       loss -s A / B = -1.221402758        each token: -s A / (B * 2) = -0.610701379
     //   answer 1, token 2 only, 0.5: s = 1.648721271, above 1.3: clipped; loss -1.3 A / B = -1.3, token: 0
-    // A = -2: too high a ratio is corrected: loss 1.221402758 + 1.648721271; d[5] = 1.648721271 * 2 / (2 * 1);
-    // the other way round, s = exp(-0.2) = 0.818730753, below 0.9, is clipped: loss 0.9 * 2 / 2
+    // A = -2: too high a ratio is corrected: loss 1.221402758 + 1.648721271; d[5] = 1.648721271 * 2 / 2; the
+    // other way round, s = exp(-0.2) = 0.818730753, below 0.9, is clipped: loss 0.9 * 2 / 2
     const float logp[6] = {-1.0f, -2.0f, NAN, NAN, NAN, -0.5f}, old[6] = {-1.3f, -2.1f, NAN, NAN, NAN, -1.0f};
     const int mask[6] = {1, 1, 0, 0, 0, 1};
     const float adv[2] = {2, 2}, against[2] = {-2, -2};
