@@ -80,25 +80,16 @@ static void truths_are_read(void) {
           "$\\boxed{\\frac12}$ -> \\frac12", "6*7=<<6*7=42>>42\n#### 42 -> 42", "#### 1,000 apples -> 1000",
           "#### 3 1/2 -> 3 1/2", "#### \\frac{1}{2}\n -> \\frac{1}{2}", "\\boxed{} -> \\boxed{}", "", "####",
           "#### \nx");                                                  // nothing in the line of the mark
-    static const char* const truths[] = {"42", "\\boxed{42}", "so\n#### 42", "$\\boxed{42}$"};
-    for (int i = 0; i < 4; i++) {
-        CHECK(reward_boxed("\\boxed{42}", truths[i]) == 1 && reward_boxed("\\boxed{4}", truths[i]) == 0);
-        CHECK(reward_gsm8k("#### 42", truths[i]) == 1 && reward_gsm8k("#### 4", truths[i]) == 0);
-        CHECK(reward_partial("it is 42", truths[i]) == 0.5f);
-        CHECK(reward_partial("\\boxed{4}", truths[i]) == 0.1f);
-    }
 }
 
 static void no_answer_is_cut(void) {
-    static const struct { Reader* read; const char *fits, *long_one, *answer; } cases[] = {
-        {extract_boxed, "\\boxed{123}", "\\boxed{1234}", "123"},      // 4 characters and the end need 5 bytes
-        {extract_hash_answer, "#### 123", "#### 1234", "123"}, {calculate, "123", "1234", "123"}};
+    static const struct { Reader* read; const char *fits, *long_one; } cases[] = {
+        {extract_boxed, "\\boxed{123}", "\\boxed{1234}"},             // 4 characters and the end need 5 bytes
+        {extract_hash_answer, "#### 123", "#### 1234"}, {calculate, "123", "1234"}};
     for (int i = 0; i < 3; i++) {
         char out[4] = "abc";
-        CHECK(cases[i].read(cases[i].long_one, out, sizeof out) == 0);
-        CHECK_TEXT(out, "");
-        CHECK(cases[i].read(cases[i].fits, out, sizeof out) == 1);
-        CHECK_TEXT(out, cases[i].answer);
+        CHECK(cases[i].read(cases[i].long_one, out, sizeof out) == 0 && !*out);
+        CHECK(cases[i].read(cases[i].fits, out, sizeof out) == 1 && !strcmp(out, "123"));
     }
 }
 
@@ -319,10 +310,9 @@ static void bounds(void) {
         check_pair(deep, cases[i].answer, cases[i].equal);
         check_pair(deep, deep, 1);
     }
-    char plain[1200] = "", dotted[1200] = "";
+    char plain[1200] = "", dotted[1200];
     repeat(plain, "1", 1100);
-    repeat(dotted, "1", 1100);
-    strcat(dotted, ".");
+    strcat(strcpy(dotted, plain), ".");
     check_pair(plain, plain, 1);
     check_pair(plain, dotted, 0);                   // beyond MAX_ANSWER only the same text is equal
     check_pair(plain + 201, dotted + 201, 1);       // within it they are compared digit by digit
@@ -416,53 +406,6 @@ static void calculations(void) {
 
 // ---- properties
 
-// Writes a random expression tree in two spellings at once: a plain one to x, one in LaTeX with sums and
-// products turned round to y. The two are equal by construction. With *change = 1 the first number of y is
-// one larger, and only operations appear in which that must show (positive numbers, squares of variables, no
-// minus: every step grows or falls strictly with each of its parts). *change is 0 afterwards when a number
-// was found.
-static void write_twins(char* x, char* y, Rng* rng, int depth, int* change, int positive) {
-    static const char* const forms[6][2] = {
-        {"(%1$s+%2$s)", "\\left(%2$s + %1$s\\right)"}, {"(%1$s-%2$s)", "(-%2$s+{%1$s})"},
-        {"%1$s*%2$s", "{%2$s} \\cdot {%1$s}"}, {"((%1$s)/(%2$s+100))", "\\dfrac{%1$s}{100+%2$s}"},
-        {"(%1$s)^2", "({%1$s}\\times{%1$s})"}, {"(sqrt((%1$s)^2+1))", "\\sqrt{1 + {%1$s}^{2}}"}};
-    char xa[4000], ya[4000], xb[4000] = "", yb[4000] = "";
-    int kind = depth ? random_int(rng, 6) : -1;
-    if (depth == 0 && random_int(rng, 2)) {
-        char c = "abxyz"[random_int(rng, 5)];
-        sprintf(x, positive ? "%c^2" : "%c", c);
-        sprintf(y, positive ? "{%c^{2}}" : random_int(rng, 2) ? "{%c}" : "(%c)", c);
-        return;
-    }
-    if (depth == 0) {
-        int n = 1 + random_int(rng, 9);
-        sprintf(x, "%d", n);
-        sprintf(y, random_int(rng, 2) ? "%d.0" : "%d", n + *change);
-        *change = 0;
-        return;
-    }
-    if (positive && kind == 1) kind = 0;
-    write_twins(xa, ya, rng, depth - 1, change, positive);
-    if (kind < 4) write_twins(xb, yb, rng, depth - 1, change, positive);
-    sprintf(x, forms[kind][0], xa, xb);
-    sprintf(y, forms[kind][1], ya, yb);
-}
-
-static void rewritten_expressions(void) {
-    for (int changed = 0; changed < 2; changed++) {
-        Rng rng = {5 + (uint64_t)changed};
-        for (int tried = 0; tried < 3000;) {
-            char x[20000], y[20000];
-            int change = changed;
-            write_twins(x, y, &rng, 1 + random_int(&rng, 3), &change, changed);
-            if (change || strlen(x) > 900 || strlen(y) > 900) continue;     // there was no number to change
-            check_pair(x, y, !changed);
-            tried++;
-        }
-    }
-}
-
-
 // Random strings from the alphabet of answers: symmetric, reflexive, and finished at all.
 static void random_strings(void) {
     static const char* const pieces[] = {
@@ -505,14 +448,12 @@ static void many_parts(void) {
     for (int n = 28; n <= 36; n++)
         for (int f = 0; f < 8; f++) {
             Text a = {0}, b = {0};
-            const char* const* form = forms[f / 2];
+            const char *const *form = forms[f / 2], *sign = f % 2 ? "\\pm" : "";
             for (int i = 1; i <= n; i++) {
-                const char* sign = f % 2 ? "\\pm" : "";
-                text_printf(&a, "%s%s%d", form[i > 1], i == n ? sign : "", i);
-                text_printf(&b, "%s%s%d", form[i > 1], i == 1 ? sign : "", n + 1 - i);
+                text_printf(&a, "%s%s%d%s", form[i > 1], i == n ? sign : "", i, i == n ? form[2] : "");
+                text_printf(&b, "%s%s%d%s", form[i > 1], i == 1 ? sign : "", n + 1 - i,
+                            i == n ? form[2] : "");
             }
-            text_printf(&a, "%s", form[2]);
-            text_printf(&b, "%s", form[2]);
             int equal = answers_equal(a.data, b.data);
             CHECK(n > 31 || f / 2 == 2 || equal);           // more than two relations are text
             text_free(&a), text_free(&b);
@@ -523,5 +464,5 @@ static void test_answers(void) {
     RUN_ALL(TEST(boxed_answers_are_read), TEST(numbers_behind_a_mark_are_read), TEST(truths_are_read),
             TEST(no_answer_is_cut), TEST(equal_and_different_answers), TEST(every_letter),
             TEST(garbage_is_unequal), TEST(bounds), TEST(the_document_shows_the_tables), TEST(calculations),
-            TEST(rewritten_expressions), TEST(random_strings), TEST(random_sums), TEST(many_parts));
+            TEST(random_strings), TEST(random_sums), TEST(many_parts));
 }

@@ -96,7 +96,6 @@ static void chapter_03_mask_limits(void) {
     CHECK(out[0] == 5);
 }
 
-
 static void test_chapter_03(void) {
     RUN_ALL(TEST(chapter_03_reference_logprobs), TEST(chapter_03_reference_entropy),
             TEST(chapter_03_logprob_limits), TEST(chapter_03_mask_limits));

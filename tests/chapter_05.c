@@ -39,12 +39,11 @@ static void chapter_05_buffers(void) {
 
 static void chapter_05_names_of_rewards(void) {
     // What pays may be hacked; what tells how many answers are right is the verifier in every case.
-    static const struct { const char* name; RewardFunction reward, verifier; } kinds[] = {
-        {"gsm8k", reward_gsm8k, reward_gsm8k}, {"boxed", reward_boxed, reward_boxed},
-        {"partial", reward_partial, reward_boxed}, {"format", reward_format, reward_boxed}};
+    static const char* const names[] = {"gsm8k", "boxed", "partial", "format"};
+    static const RewardFunction rewards[] = {reward_gsm8k, reward_boxed, reward_partial, reward_format};
     for (int i = 0; i < 4; i++) {
-        const RewardKind* kind = find_reward(kinds[i].name);
-        CHECK(kind->reward == kinds[i].reward && kind->verifier == kinds[i].verifier);
+        CHECK(find_reward(names[i])->reward == rewards[i]);
+        CHECK(find_reward(names[i])->verifier == rewards[i ? 1 : 0]);
     }
 }
 

@@ -3,9 +3,7 @@
 
 // a model small enough for a test; its vocabulary is the real one
 static Model tiny_model(uint64_t seed) {
-    Model m = model_new((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0});
-    model_init(&m, seed);
-    return m;
+    return random_model((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0}, seed);
 }
 
 // questions.jsonl in this folder: ten sums
@@ -97,13 +95,13 @@ static Rollout* all_say(const char* question, const char* const* texts, int K) {
     }
     all = rollouts_new(K, T);
     for (int k = 0; k < K; k++) {
-        size_t size = (size_t)(one[k]->prompt + one[k]->length) * sizeof(int);
-        all[k].prompt = one[k]->prompt;
-        all[k].length = one[k]->length;
-        all[k].finished = one[k]->finished;
-        memcpy(all[k].ids, one[k]->ids, size);
-        memcpy(all[k].mask, one[k]->mask, size);
-        rollouts_free(one[k]);
+        Rollout *to = &all[k], *from = one[k];
+        to->prompt = from->prompt;
+        to->length = from->length;
+        to->finished = from->finished;
+        memcpy(to->ids, from->ids, (size_t)(from->prompt + from->length) * sizeof(int));
+        memcpy(to->mask, from->mask, (size_t)(from->prompt + from->length) * sizeof(int));
+        rollouts_free(from);
     }
     return all;
 }

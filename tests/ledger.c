@@ -1340,8 +1340,6 @@ static const Claim claims[] = {
 };
 enum { CLAIMS = sizeof claims / sizeof *claims };
 
-
-
 // Computes everything. Returns how many verdicts are not the expected ones.
 static int write_ledger(Text* out) {
     int count[VERDICTS] = {0}, wrong = 0;
