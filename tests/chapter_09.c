@@ -73,24 +73,25 @@ static void chapter_09_preferences_match_reference(void) {
     CHECK_NEAR(sigmoid(0.9), 0.7109495026250039, 1e-12);
 }
 
+static void nines(float* x, int n) {                            // what a function must not leave there
+    for (int i = 0; i < n; i++) x[i] = 9.0f;
+}
+
+// An unknown norm or estimator is NaN wherever a token counts; no answer or no token: nothing is written.
 static void chapter_09_loss_limits(void) {
-    // Every loss under every norm. All forced: loss 0, gradient exactly 0, no NaN of 0/0; no answer or no
-    // token: loss 0, nothing written; an unknown norm: NaN.
-    float logp[REF_N], other[REF_N], d[REF_N];
-    const int none[REF_N] = {0}, *mask = ref_group_mask;
+    float logp[REF_N], other[REF_N], d[REF_N], w[REF_N];
+    const int* mask = ref_group_mask;
     fill_logp(logp, 4);
     fill_logp(other, 5);
-    for (int i = 0; i < GROUP_LOSSES * NORMS; i++) {
-        int which = i / NORMS, norm = i % NORMS;
-        for (int j = 0; j < REF_N; j++) d[j] = 9.0f;
-        CHECK(group_loss(which, d, logp, other, ref_adv, mask, 0, REF_T1, norm) == 0.0);
-        CHECK(group_loss(which, d, logp, other, ref_adv, mask, REF_K, 0, norm) == 0.0);
-        CHECK(group_loss(which, d, logp, other, ref_adv, mask, -1, REF_T1, norm) == 0.0 && d[0] == 9.0f);
-        CHECK(group_loss(which, d, logp, other, ref_adv, none, REF_K, REF_T1, norm) == 0.0);
-        for (int j = 0; j < REF_N; j++) CHECK(d[j] == 0.0f);
-        CHECK(isnan(group_loss(which, d, logp, other, ref_adv, mask, REF_K, REF_T1, norm ? 4 : -1)));
+    for (int norm = -1; norm <= NORMS; norm++) {
+        nines(w, REF_N);
+        token_weights(w, mask, 0, REF_T1, norm, LIMIT);
+        token_weights(w, mask, REF_K, 0, norm, LIMIT);
+        token_weights(w, mask, -1, REF_T1, norm, LIMIT);
+        CHECK(w[0] == 9.0f);
+        token_weights(w, mask, REF_K, REF_T1, norm, LIMIT);
         for (int j = 0; j < REF_N; j++)
-            CHECK(mask[j] ? which != POLICY_GRADIENT || isnan(d[j]) : d[j] == 0.0f);
+            CHECK(mask[j] ? !isnan(w[j]) == (norm >= 0 && norm < NORMS) : w[j] == 0.0f);
     }
     for (int estimator = 0; estimator <= 4; estimator += 4) {
         CHECK(isnan(group_kl(d, logp, other, mask, REF_K, REF_T1, NORM_TOKEN_MEAN, estimator)));
@@ -121,10 +122,6 @@ static void chapter_09_rejection_sampling(void) {
     CHECK(best_of_n(a, 0) == -1);
     CHECK(best_of_n(b, 3) == 2);   // a NaN never wins
     CHECK(best_of_n(c, 2) == -1);
-}
-
-static void nines(float* x, int n) {                            // what a function must not leave there
-    for (int i = 0; i < n; i++) x[i] = 9.0f;
 }
 
 static void chapter_09_weights_and_ratios_by_hand(void) {

@@ -31,14 +31,6 @@ static void chapter_11_small_letters(void) {
     CHECK(lower_case('@') == '@' && lower_case('[') == '[');
 }
 
-// What a sign and a hyphen are, and a byte that is no UTF-8.
-static void chapter_11_kinds_of_characters(void) {
-    static const struct { const char* text; int at, kind; } cases[] = {
-        {"3-x", 1, SIGN}, {"x-3", 1, SIGN}, {"a-b", 1, GAP}, {"\xFF", 0, LETTER}};
-    for (int i = 0; i < 4; i++)
-        CHECK(character_kind(cases[i].text, cases[i].text + cases[i].at, 1) == cases[i].kind);
-}
-
 static void chapter_11_intervals(void) {
     // 3 of 10 questions, one sample each: variance p(1-p) n/(n-1), flips = n - 1 = 9. Wilson for 0.3 of 9:
     // (0.3 + 3.8416/18 +- 1.96 sqrt(0.21/9 + 3.8416/324)) / (1 + 3.8416/9) = (0.51342 +- 0.36761) / 1.42684
@@ -50,5 +42,5 @@ static void chapter_11_intervals(void) {
 
 static void test_chapter_11(void) {
     RUN_ALL(TEST(chapter_11_pass_at_k), TEST(chapter_11_majority_vote), TEST(chapter_11_small_letters),
-            TEST(chapter_11_kinds_of_characters), TEST(chapter_11_intervals));
+            TEST(chapter_11_intervals));
 }

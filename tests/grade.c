@@ -87,6 +87,7 @@ static void likenesses(void) {
     ALIKE(LIKENESSES, "Tom has 3 pens. | Tom has 3 pen s.", "café of 5 | cafè of 5",
           "özil has 3 | änne has 3", "3×4 | 3÷4", "the points 1,2 and 3 | the points 12 and 3",
           "find $5+3$ | find $5-3$", "find $x^2$ | find $x2$", "Tom has 3 pens. | ana has 3 pens.",
+          "find $x-3$ | find $x 3$", "find $3-x$ | find $3 x$", "3 a\xFF | 3 a\xFE",
           "Tom has 3 pens. | Ana has 3 cups.", "find $2x$ | find $17y$", "??? | !!!");
 }
 

@@ -282,9 +282,8 @@ static Verdict check_no_clip(Text* f) {
 // What a token counts under the token mean over what it counts in the sum, for two answers.
 static double length_factor(int length_1, int length_2) {
     float mean[80], sum[80];
-    int mask[80] = {0};
-    memcpy(mask, ones(), (size_t)length_1 * sizeof *mask);
-    memcpy(mask + 40, ones(), (size_t)length_2 * sizeof *mask);
+    int mask[80];
+    for (int i = 0; i < 80; i++) mask[i] = i % 40 < (i < 40 ? length_1 : length_2);
     token_weights(mean, mask, 2, 40, NORM_TOKEN_MEAN, 0);
     token_weights(sum, mask, 2, 40, NORM_SEQUENCE_SUM, 0);
     return fabs(mean[40] / sum[40] - mean[0] / sum[0]) < 1e-6 ? mean[0] / sum[0] : NAN; // NaN: two factors
