@@ -12,7 +12,8 @@ static void chapter_11_pass_at_k(void) {
     }
 }
 
-static void chapter_11_majority_vote(void) { // "" abstains; more: the worksheet
+static void chapter_11_majority_vote(void) { // three ways to write 1/2 against two 38; "" abstains
+    CHECK(majority_vote((const char*[]){"38", "0.5", "38", "1/2", "\\frac{1}{2}"}, 5) == 1);
     CHECK(majority_vote((const char*[]){"", "7", ""}, 3) == 1);
     CHECK(majority_vote((const char*[]){"", ""}, 2) == -1);
 }

@@ -107,7 +107,7 @@ static void toy_train(double* logp, const Toy* ref, const double* reward, ToyTra
 static Verdict check_start_model(Text* f) {
     Problems demos = load_problems("data/demos.jsonl");
     double marked = 0.0, never = zero_variance_odds(0.0, 16), rare = zero_variance_odds(0.001, 16);
-    for (int i = 0; i < demos.count; i++) marked += (strstr(demos.list[i].answer, "####") != NULL);
+    for (int i = 0; i < demos.count; i++) marked += strstr(demos.list[i].answer, "####") != NULL;
     marked /= demos.count;
     double unsteady = zero_variance_odds(0.5 * marked, 16);
     problems_free(&demos);
