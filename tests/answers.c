@@ -2,11 +2,9 @@
 // thing that it must refuse. A rule is only tested by the pair.
 
 static void check_pair(const char* a, const char* b, int expected) {
-    int forward = answers_equal(a, b), backward = answers_equal(b, a);
-    if (forward == expected && backward == expected) return;
-    check_broken++;
-    printf("  \"%s\" and \"%s\": %d, and %d the other way round; expected %d\n", a, b, forward, backward,
-           expected);
+    int there = answers_equal(a, b), back = answers_equal(b, a);
+    if (there != expected || back != expected)
+        BROKEN("\"%s\" and \"%s\": %d and, back, %d; expected %d\n", a, b, there, back, expected);
 }
 
 // A row holds its first answer against each of the others: "5! == 120 != 5".
@@ -34,9 +32,8 @@ static void check_reader(Reader* read, int found, const char* const* rows) {
         if ((arrow = strstr(text, " ->"))) *arrow = 0;
         const char* expected = !arrow ? "" : arrow[3] ? arrow + 4 : arrow + 3;
         int status = read(text, out, sizeof out);
-        if (status == (arrow ? found : 0) && !strcmp(out, expected)) continue;
-        check_broken++;
-        printf("  %s, but found %d: \"%s\"\n", *rows, status, out);
+        if (status != (arrow ? found : 0) || strcmp(out, expected))
+            BROKEN("%s, but found %d: \"%s\"\n", *rows, status, out);
     }
 }
 
@@ -83,25 +80,16 @@ static void truths_are_read(void) {
           "$\\boxed{\\frac12}$ -> \\frac12", "6*7=<<6*7=42>>42\n#### 42 -> 42", "#### 1,000 apples -> 1000",
           "#### 3 1/2 -> 3 1/2", "#### \\frac{1}{2}\n -> \\frac{1}{2}", "\\boxed{} -> \\boxed{}", "", "####",
           "#### \nx");                                                  // nothing in the line of the mark
-    static const char* const truths[] = {"42", "\\boxed{42}", "so\n#### 42", "$\\boxed{42}$"};
-    for (int i = 0; i < 4; i++) {
-        CHECK(reward_boxed("\\boxed{42}", truths[i]) == 1 && reward_boxed("\\boxed{4}", truths[i]) == 0);
-        CHECK(reward_gsm8k("#### 42", truths[i]) == 1 && reward_gsm8k("#### 4", truths[i]) == 0);
-        CHECK(reward_partial("it is 42", truths[i]) == 0.5f);
-        CHECK(reward_partial("\\boxed{4}", truths[i]) == 0.1f);
-    }
 }
 
 static void no_answer_is_cut(void) {
-    static const struct { Reader* read; const char *fits, *long_one, *answer; } cases[] = {
-        {extract_boxed, "\\boxed{123}", "\\boxed{1234}", "123"},      // 4 characters and the end need 5 bytes
-        {extract_hash_answer, "#### 123", "#### 1234", "123"}, {calculate, "123", "1234", "123"}};
+    static const struct { Reader* read; const char *fits, *long_one; } cases[] = {
+        {extract_boxed, "\\boxed{123}", "\\boxed{1234}"},             // 4 characters and the end need 5 bytes
+        {extract_hash_answer, "#### 123", "#### 1234"}, {calculate, "123", "1234"}};
     for (int i = 0; i < 3; i++) {
         char out[4] = "abc";
-        CHECK(cases[i].read(cases[i].long_one, out, sizeof out) == 0);
-        CHECK_TEXT(out, "");
-        CHECK(cases[i].read(cases[i].fits, out, sizeof out) == 1);
-        CHECK_TEXT(out, cases[i].answer);
+        CHECK(cases[i].read(cases[i].long_one, out, sizeof out) == 0 && !*out);
+        CHECK(cases[i].read(cases[i].fits, out, sizeof out) == 1 && !strcmp(out, "123"));
     }
 }
 
@@ -112,236 +100,136 @@ static void no_answer_is_cut(void) {
 static const char* const answer_rows[] = {
     // Numbers. Of digits that don't fit the text is compared: 20 are more than an int64_t holds. Many
     // digits are never a fraction, a root or pi: people write them when they round.
-    "42 == 42.0 != 43 != -42", "42. == +42", "7 == 007 != 70", "-0 == 0.00", "0 != 0.01",
-    ".35625 == 0.356250 != 35625", "1,000 == 1000 != 1", "11,\\! 111,\\! 111 == 11,111,111",
-    "11,\\! 111 != 11.111", "10{,}080 == 10080", "1,00 != 100", "1,0000 != 10000", "1\\,080 == 1080",
-    "1,0 != 10", "1,000.50 == 1000.5",
-    "12345678901234567890 != 12345678901234567891 != 12,345,678,901,234,567,890",
-    "12,345,678,901,234,567,890 != 12345678901234567891", "1/3 != 0.3333333333333333333",
+    "42 == 42.0 != 43 != -42", "42. == +42", "-0 == 0.00", "1,000 == 1000 != 1",
+    "11,\\! 111,\\! 111 == 11,111,111", "10{,}080 == 10080", "1,00 != 100",
+    "12345678901234567890 != 12,345,678,901,234,567,890", "1/3 != 0.3333333333333333333",
     "\\sqrt{2} != 1.4142135623730951 != 1.41421356237309504880",
-    "\\pi != 3.141592653589793 != 3.14159265358979323846", "0.66666666666666666667 != 2/3",
-    "0.142857142857142857142857 != 1/7", "2.718281828459045 != e", "0.50000000000000000001 != 1/2",
-    "0.12345678901234567890 != .1234567890123456789", "12345678901234567890/2 != 12345678901234567891/2",
+    "\\pi != 3.141592653589793 != 3.14159265358979323846", "0.142857142857142857142857 != 1/7",
+    "0.50000000000000000001 != 1/2", "12345678901234567890/2 != 12345678901234567891/2",
     // Number words multiply; "5 thousand" is no quantity of 5.
-    "5 != 5 thousand != 5 hundred", "5000 == 5 thousand",
-    "2000000 == 2 million == 2\\text{ million} == \\$2\\text{ million}", "2 million dollars == 2,000,000",
-    "2 million != 2", "500 == 5 hundred", "3 dozen == 36 != 3", "36 == 3\\text{ dozen}", "4 != 4 half",
-    "3.5 million == 3500000 == 3.5\\times10^6", "\\$3 billion == 3000000000",
+    "5 != 5 thousand != 5 hundred", "5000 == 5 thousand", "2 million dollars == 2,000,000",
+    "500 == 5 hundred", "3 dozen == 36 != 3", "4 != 4 half", "\\$3 billion == 3000000000",
     // Fractions are exact; digits that repeat are not in the grammar. \frac919 is 9/19, or 9/1 times 9, and
     // 1\frac32 a mixed number or a product: nobody can say which.
-    "\\frac{14}{3} == 14/3 != 3/14", "\\dfrac{1}{2} == 0.5 != 0.51",
-    "\\frac12 == \\tfrac{2}{4} != 12 != -\\frac12", "\\frac 5 9 == 5/9", "\\frac 59 != 59",
-    "\\frac{270}7 == 270/7", "\\frac9{19} != \\frac919", "-\\frac{1}{2} == \\frac{-1}{2}",
-    "1/3 != 0.333333333333 != 0.\\overline{3}", "0.\\overline{3} != 0.3", "0.1\\overline{6} != 1/6",
-    "1/0 == 1/0 != 2/0", "1\\frac{4}{5} == 9/5 != 14/5", "137 \\frac{1}{2} == 137.5 != 1371/2",
-    "3 1/2 == 3.5 != 31/2", "-1\\frac12 == -1.5 != -0.5", "2\\frac{x}{3} == 2x/3 != 2 + x/3",
-    "1\\frac32 != 2.5 != 1.5", "3½ == 3.5",
+    "\\frac{14}{3} == 14/3 != 3/14", "\\dfrac{1}{2} == 0.5 != 0.51", "\\frac12 == \\tfrac{2}{4} != 12",
+    "\\frac9{19} != \\frac919", "-\\frac{1}{2} == \\frac{-1}{2}", "1/3 != 0.333333333333 != 0.\\overline{3}",
+    "0.\\overline{3} != 0.3", "1/0 == 1/0 != 2/0", "1\\frac{4}{5} == 9/5 != 14/5",
+    "137 \\frac{1}{2} == 137.5 != 1371/2", "3 1/2 == 3.5 != 31/2", "-1\\frac12 == -1.5 != -0.5",
+    "2\\frac{x}{3} == 2x/3 != 2 + x/3", "1\\frac32 != 2.5", "3½ == 3.5",
     // Bases (5*8 + 2 = 42, but the question was how to write it), roots (117 = 9 * 13), powers (2^(3^2) =
     // 2^9; overflow is no value). Raised digits stand together, and LaTeX knows no second exponent.
-    "52_8 == 52_{8} != 528 != 52_9 != 52 != 42", "1A_{16} == 1A_16",
-    "3\\sqrt{13} == 3*sqrt(13) == \\sqrt{117} != \\sqrt{39}", "11\\sqrt2 == 11√2 != 11*2",
+    "52_8 == 52_{8} != 528", "1A_{16} == 1A_16", "11\\sqrt2 == 11√2 != 11*2",
     "\\sqrt[3]{8} == 2 != \\sqrt{8}", "-2 == \\sqrt[3]{-8} == (-8)^{1/3}",
     "\\frac{1}{\\sqrt{2}} == \\frac{\\sqrt2}{2}", "2^{10} == 1024 != 2^{1}0", "2^3^2 == 512 != 64",
-    "-2^2 == -4 != 4", "x² == x^2 != x2", "x¹⁰ != x^{10} != x^{1}",
-    "6.72 \\times 10^{-5} == .0000672 != .000672", "\\sqrt{2} != 1.4142", "\\pi != 3.14159 != 22/7",
-    "5! == 120 != 5", "0^0 != 1", "9^{9^{9}} != 9^{9^{8}}", "x⁴ == x^4", "x²³ != x^{23} != x^8",
-    "x^{2}^{3} != x^8", "{x}^{2}y^{3} == x^2y^3", "\\binom72 == 21",
+    "x² == x^2 != x2", "x¹⁰ != x^{1}", "\\sqrt{2} != 1.4142", "\\pi != 3.14159 != 22/7", "5! == 120 != 5",
+    "0^0 != 1", "9^{9^{9}} != 9^{9^{8}}", "x⁴ == x^4", "x²³ != x^8", "x^{2}^{3} != x^8", "\\binom72 == 21",
     // Constants and functions; gcd, lcm, max, min and binomials of numbers are evaluated.
-    "288 \\pi == 288pi", "\\pi == π", "2\\pi != pi^2", "\\frac{\\pi}{6} == pi/6 != -pi/6",
-    "\\pi r^2 == pi*r^2 != (\\pi r)^2", "\\cot x == \\cotx == cos(x)/sin(x) != \\tan x",
+    "\\pi == π", "\\cot x == \\cotx == cos(x)/sin(x) != \\tan x",
     "1 == \\sin^2 x + \\cos^2 x != \\sin x^2 + \\cos x^2", "\\sin 2x == 2 \\sin x \\cos x != 2\\sin x",
-    "\\sin x \\cdot y == y \\sin x != \\sin(xy)", "\\sin^{-1} 1 == pi/2 != 1/\\sin 1",
-    "3 == \\log_2 8 == \\log_{10} 1000 == \\frac{\\ln 8}{\\ln 2} == |{-3}|",
-    "2 == \\log 100 == \\lfloor 2.7 \\rfloor != \\log_2 8 != \\ln 100 != \\lceil 2.7 \\rceil",
-    "\\ln(ab) == \\ln(ab)", "e^{\\ln 5} == 5", "|x-1| == \\lvert 1-x \\rvert != x-1",
+    "\\sin^{-1} 1 == pi/2 != 1/\\sin 1", "3 == \\log_2 8 == \\log_{10} 1000 == |{-3}|",
+    "2 == \\log 100 != \\log_2 8", "e^{\\ln 5} == 5", "|x-1| == \\lvert 1-x \\rvert != x-1",
     "6 - 5i == 6-5i != 6+5i", "(1+i)^2 == 2i", "-1 == e^{i\\pi} == \\min(3,-1)",
-    "\\infty == infinity != -\\infty != 10^{400}", "\\binom{6}{2} == \\binom{6}{4} != \\binom{4}{3}",
-    "\\binom{10}{3} == 120", "\\gcd(12,18) == 6", "\\max(3,7) == 7", "\\min(a,b) == \\min(b,a)",
-    "\\max(a,b) != a",
+    "\\infty == infinity != -\\infty", "\\binom{6}{2} == \\binom{6}{4} != \\binom{4}{3}",
+    "\\binom{10}{3} == 120", "\\gcd(12,18) == 6", "\\max(3,7) == 7",
     "12 == \\operatorname{lcm}(4,6) == \\text{lcm}(4,6) == \\gcd(48,36) == \\text{gcd}(48,36)",
-    "\\binom{n}{2} == \\frac{n(n-1)}{2}", "\\max x != x \\max", "\\binom{5}{2} != \\binom{2}{5}",
-    "\\max(x,0) != x", "\\text{LCM}(4,6) == \\text{LCM}(4,6)", "\\max\\{2,9,4\\} == 9",
-    "\\max(x,y) == \\max(y,x)", "\\gcd(a,b) == \\gcd(a,b)", "\\gcd(2,3) != \\gcd(4,6)",
+    "\\binom{n}{2} == \\frac{n(n-1)}{2}", "\\max\\{2,9,4\\} == 9",
     // Expressions. 10^30 pi swallows every number: what is left after subtracting it is no number at all.
-    "(x+1)^2 == x^2+2x+1 != x^2+1", "p - q == -q+p != q - p", "x^3+3x-6 == 3(x-2)+x^3 != x^3+3y-6",
-    "\\frac{11+9a}{20} == (11+9a)/20 != 11+9a/20", "xy == yx != x+y", "x_1 + x_2 == x_{2}+x_{1}",
-    "x_1 != x_2", "3R^2 == 3 R^{2} != 3r^2", "\\theta + 1 == 1 + theta", "\\theta != \\alpha",
-    "\\frac{x^2-1}{x-1} == x+1 != x-1", "2xy == 2 x \\cdot y != 2x+y", "\\sqrt{x^2} == |x| != x",
+    "(x+1)^2 == x^2+2x+1 != x^2+1", "\\frac{11+9a}{20} == (11+9a)/20 != 11+9a/20", "xy == yx != x+y",
+    "x_1 + x_2 == x_{2}+x_{1}", "2xy == 2 x \\cdot y != 2x+y",
     "(x-2)^{10} == x^{10}-20x^9+180x^8-960x^7+3360x^6-8064x^5+13440x^4-15360x^3+11520x^2-5120x+1024",
-    "(x-2)^{10} != x^{10}-20x^9+180x^8-960x^7+3360x^6-8064x^5+13440x^4-15360x^3+11520x^2-5120x+1025",
     "10^{30}\\pi - 10^{30}\\pi != 83", "10^{30}\\pi + 83 - 10^{30}\\pi != 0", "sinx == \\sin x",
-    "2AB == AB\\cdot 2", "e^{x^2} == e^{x*x}", "5:3 != 3:5", "\\sin x^{10} == \\sin(x^{10})",
-    "x^{20}-1 == (x^{10}-1)(x^{10}+1)", "x^2 == e^{2\\ln x} != x^4", "6 != 6\\text{ to }1",
-    "12\\pi\\text{ in}^2 == 12\\pi", "\\displaystyle\\frac{1}{2} == 0.5", "12 == \\textbf{12} != 12!",
-    "\\tfrac{1}{2}x == x/2", "3:4 == 3:4 != 4:3", "\\ln e^3 == 3", "2^{-3} == 0.125",
-    "\\frac{x+1}{x-1} == \\frac{-x-1}{1-x}", "\\cos^2\\theta == 1-\\sin^2\\theta",
+    "2AB == AB\\cdot 2", "e^{x^2} == e^{x*x}", "12\\pi\\text{ in}^2 == 12\\pi",
+    "\\displaystyle\\frac{1}{2} == 0.5", "12 == \\textbf{12} != 12!", "\\cos^2\\theta == 1-\\sin^2\\theta",
     "\\tan x == \\frac{\\sin x}{\\cos x}", "\\sin 2x == 2\\sin x\\cos x", "xe^x == e^x x",
-    "\\frac{n!}{2} == \\frac{n!}{2}", "2^{n+1} == 2\\cdot 2^n", "\\frac{1}{1+e^{-x}} == \\frac{e^x}{e^x+1}",
+    "\\frac{1}{1+e^{-x}} == \\frac{e^x}{e^x+1}", "\\theta + 1 == 1 + theta",
     // Every variable takes both signs and many sizes: |x|, sqrt(x^2), max and floor show.
-    "t == \\sqrt[3]{t^3} != \\sqrt{t^2}", "3-x != |x-3 != |x-3|", "\\sqrt{x^3} == x\\sqrt{x}", "|xyz| != xyz",
-    "|a||b||c| != abc", "|x-100| != 100-x", "|x-3|+|x-5| != |2x-8 != |2x-8|", "|x y z| == |x||y||z| != x y z",
-    "u != \\sqrt{u^2}", "n != |n != |n|", "5-y != |y-5 != |y-5|", "10-x != |10-x != |10-x|",
-    "z != \\sqrt[4]{z^4}", "|z|^2 == z^2", "|x|+|y| != |x+y != |x+y|", "\\sqrt{ab} != \\sqrt{a}\\sqrt{b}",
-    "\\frac{|x|}{x} != 1", "\\lfloor x \\rfloor != x", "\\lceil x \\rceil != \\lfloor x \\rfloor + 1",
-    "x^{1/2} == \\sqrt{x}", "10\\sqrt{10} == \\sqrt{1000}",
+    "t == \\sqrt[3]{t^3} != \\sqrt{t^2}", "3-x != |x-3", "\\sqrt{x^3} == x\\sqrt{x}",
+    "|x-3|+|x-5| != |2x-8 != |2x-8|", "n != |n", "\\sqrt{ab} != \\sqrt{a}\\sqrt{b}",
     // only one of the 32 signs of five variables tells these apart
     "|a b c d k| == |a||b||c||d||k| != a b c d k", "|a|+|b|+|c|+|d|+|k| != |a+b+c+d+k|",
     // A name has its whole subscript, and f(2) is no product; x(y+1) is one.
-    "a_{n-1} != a_{n+1}", "f(2) != 2f(1) != f'(2)", "x(y+1) == xy+x",
-    "(3,2) == (p,q)=(3,2) == (x,y)=(3,2) != (p,q)=(2,3)", "f^{-1}(2) != 2f^{-1}(1)", "f(x)+1 == 1+f(x)",
-    "g(x) != x g", "P(A|B) != P(B|A)", "\\frac{dy}{dx} != \\frac{y}{x}", "n(n+1)/2 == \\frac{n^2+n}{2}",
-    "(x,y)=(1,2) == (1,2) != (a,b)=(1,2)", "\\mathrm{d}x != x\\mathrm{d}", "f'(2) == f'(2)",
-    "f'(x) != f''(x)", "a_1 != a_2", "a_{2n} != a_{n2}", "a_{n+1} + a_n == a_n + a_{n+1} != a_{n-1}+a_n",
-    "x_{1}^2 != x_{12}", "S_{n}(2) != S_{n}(3)", "f(3) != 3f", "g(2x) != 2g(x)",
-    "f(x+1) != f(x)+f(1) != fx+f", "h(2) != 2h", "F(1) != 1F", "\\phi(10) != 10\\phi",
-    "\\sigma(6) != 6\\sigma", "P(2) != 2P", "p(3) != 3p", "a(b+c) == ab+ac", "n(n-1)(n-2) == n^3-3n^2+2n",
-    "k(k+1) == k^2+k", "2x(x+3) == 2x^2+6x", "\\pi(r+1) == \\pi r+\\pi", "(a,b,c)=(1,2,3) == (1,2,3)",
-    "(x, y) = \\left(\\frac12, 3\\right) == (0.5,3)", "(1,1,2) != (1,2)", "\\(5\\) == 5",
-    "\\log_{10}100 == 2", "(1+x)^{12}-1 == (1+x)^{12}-1.0", "(-1)^n == (-1)^{n+2} != (-1)^{n+1}",
+    "f(2) != 2f(1) != f'(2)", "(3,2) == (p,q)=(3,2) == (x,y)=(3,2) != (p,q)=(2,3)", "f^{-1}(2) != 2f^{-1}(1)",
+    "f(x)+1 == 1+f(x)", "(x,y)=(1,2) == (1,2) != (a,b)=(1,2)",
+    "a_{n+1} + a_n == a_n + a_{n+1} != a_{n-1}+a_n", "(x, y) = \\left(\\frac12, 3\\right) == (0.5,3)",
+    "(1,1,2) != (1,2)", "\\(5\\) == 5", "f(x+1) != f(x)+f(1)", "\\sigma(6) != 6\\sigma",
     // Equations and relations. A value keeps its name; one name may be left out on one side, several in their
     // own order only. x = x says nothing.
-    "(3x-9)/2 = x+37 == x = 83 != x = 84", "x2 != 2x",
-    "y = 2x + 3 == 2x - y + 3 = 0 == 2x+3 == y = 3 + 2 x != 2x + y + 3 = 0 != 2x-3 != x = 2y + 3",
-    "x = 5 == 2x = 10 == 5 != x != y = 5 != x \\le 5", "2x = 10 != x = 10", "5 == 5 = x == x=5 != xy = 5",
-    "f(x) = x^2 == x^2 != g(x) = x^2", "5x - 7y + 11z + 4 = 0 == -5x+7y-11z=4",
-    "5x-7y+11z+4=0 != 5x-7y+11z=4", "\\sin(x) = 1 != 1", "x = x != y = y", "x^2 = 4 != x = 2",
-    "\\mu = 3 == 3", "S = \\{1, 2\\} == \\{2,1\\}", "x=2,y=3 == 2,3 == y=3,x=2 != 3,2 != x=3,y=2",
-    "x=1,x=2 == 2,1", "x<5 != x>5", "a<b == b>a != a>b", "x \\in S != x = S",
-    "x>3 == (3,\\infty) != [3,\\infty)", "x=2,3 != 2,x=3", "x=3\\text{ and }y=2 == x=3, y=2",
-    "x=1,y=4 != 4,1", "x=1, y=4 != x=4, y=1", "a=3,b=4,c=5 == 3,4,5 == c=5,a=3,b=4 != 4,3,5",
-    "m=2,n=5 != (5,2)", "x=5 == x = 5.0 == $x=5$ != y=5 != |x|=5", "12 != 12\\text{ if } x>0",
-    "x<-1\\text{ or }x>1 == x>1\\text{ or }x<-1", "0<x<1 == 1>x>0 != (0,1]", "0\\le x<1 == [0,1)",
-    "x\\in(0,1) == (0,1)", "y>2 != x>2", "y = 3x+1 == 3x-y+1=0", "y=|x| != y=x", "x^2+y^2=4 == 4 = y^2+x^2",
+    "(3x-9)/2 = x+37 == x = 83 != x = 84", "y = 2x + 3 == 2x - y + 3 = 0 != 2x + y + 3 = 0",
+    "5 == 5 = x != xy = 5", "f(x) = x^2 == x^2 != g(x) = x^2", "5x - 7y + 11z + 4 = 0 == -5x+7y-11z=4",
+    "x = x != y = y", "x^2 = 4 != x = 2", "\\mu = 3 == 3", "x=2,y=3 == 2,3 != 3,2", "x<5 != x>5",
+    "x \\in S != x = S", "x>3 == (3,\\infty) != [3,\\infty)", "x=2,3 != 2,x=3",
+    "x=3\\text{ and }y=2 == x=3, y=2", "x=1,y=4 != 4,1", "a=3,b=4,c=5 == 3,4,5 != 4,3,5",
+    "x=5 == $x=5$ != y=5", "y = 3x+1 == 3x-y+1=0",
     // Tuples and intervals: a pair is not a list, and no thousands. Lists: each item is used once.
-    "\\left( 3, \\frac{\\pi}{2} \\right) == (3,pi/2)", "(3, \\pi/2) != (\\pi/2, 3)",
-    "(1,2.0) == ((1,2)) == \\{(1,2)\\}", "(3,4] == ( 3, 4.0 ] != [3,4]",
-    "[0,1) == \\left[0,1\\right) != (0,1)", "(-\\infty, 0] == (-inf,0]", "(-\\infty,0] != (\\infty,0]",
-    "(2,\\infty) == (2,+\\infty) != (3,\\infty)", "(1,2) != (1,2,3) != 1,2 != \\{1,2\\}",
-    "(100,200) == (100.0, 200) != 100200", "(0,9) \\cup (9,36) == (9,36)\\cup(0,9)",
-    "(0,9)\\cup(9,36) != (0,36)", "(0,9)U(9,36) == (0,9) ∪ (9,36)",
-    "[-2,7] == x \\in [-2,7] == -2 \\le x \\le 7 != -2 \\le x < 7", "x \\in [-2,7] != (-2,7)",
-    "[3,\\infty) == x \\geq 3 != x > 3", "x < 5 == 5 > x != x > 5 != y < 5", "1 < x > 5 != (5,\\infty)",
-    "7 \\ge x > -2 == (-2,7]", "\\mathbb{R} == (-\\infty,\\infty)", "3, 5, 7 == 3,5,7 == 7, 3, 5",
-    "3,5,7 != 3,5", "3,5,5 != 3,3,5", "\\{1,2\\} == \\left\\{2,1\\right\\} == 1 \\text{ and } 2 != \\{1,3\\}",
-    "\\emptyset == \\{\\} != 0", "(1,2),(3,4) == (3,4), (1,2) != (2,1),(3,4)", "x = 1, x = 2 == 2, 1",
-    "x=1, x=2 != 1, 3", "1 \\pm \\sqrt{19} == 1-\\sqrt{19}, 1+\\sqrt{19} == 1\\pm*sqrt(19) != 1+\\sqrt{19}",
-    "1\\pm\\sqrt{19} != -1\\pm\\sqrt{19}", "\\pm 5 == 5, -5 == \\mp 5",
+    "(1,2.0) == ((1,2))", "(-\\infty, 0] == (-inf,0]", "(-\\infty,0] != (\\infty,0]",
+    "(2,\\infty) == (2,+\\infty) != (3,\\infty)", "(1,2) != (1,2,3)", "(100,200) == (100.0, 200) != 100200",
+    "(0,9) \\cup (9,36) == (9,36)\\cup(0,9)", "(0,9)U(9,36) == (0,9) ∪ (9,36)",
+    "[-2,7] == -2 \\le x \\le 7 != -2 \\le x < 7", "[3,\\infty) == x \\geq 3 != x > 3",
+    "7 \\ge x > -2 == (-2,7]", "\\mathbb{R} == (-\\infty,\\infty)", "3,5,5 != 3,3,5",
+    "\\{1,2\\} == 1 \\text{ and } 2 != \\{1,3\\}", "\\emptyset == \\{\\} != 0",
+    "1 \\pm \\sqrt{19} == 1\\pm*sqrt(19) != 1+\\sqrt{19}", "\\pm 5 == \\mp 5",
     "(\\pm 1, \\mp 2) == (1,-2), (-1,2) != (1,2), (-1,-2)", "\\{a,b\\} == b, a",
     "\\{1\\pm\\sqrt{5},-2\\} == -2, 1+sqrt(5), 1-sqrt(5)", "100, 200 == 200, 100 != 100,200",
     // Sets are the same when the same numbers belong to them.
-    "\\mathbb{R}\\setminus\\{0\\} != (-\\infty,0)\\cup(0,\\infty) != x\\neq 0",
-    "\\mathbb{R}\\setminus\\{0\\} != \\mathbb{R}\\setminus\\{1\\} != \\mathbb{R}", "[0,2]\\cup[1,3] != [0,3]",
-    "(0,1)\\cup(1,2) != (0,2)", "\\{1,1,2\\} == \\{1,2\\} != \\{1,3\\}", "A\\setminus B != B\\setminus A",
-    "B \\cup A == A\\cup B == A \\cup B", "\\{x,y\\} == \\{y,x\\}",
-    "\\{-1, 3\\} == x = -1 \\text{ or } x = 3", "\\neg p q != p \\neg q",
-    "A \\cap B == B \\cap A != A \\cup B", "A \\setminus B != A \\cup B",
-    "(-\\infty,-1)\\cup(-1,\\infty) != x\\ne -1",
-    "\\mathbb{R}\\setminus\\{0,1\\} != (-\\infty,0)\\cup(0,1)\\cup(1,\\infty)",
-    "[1,3)\\setminus\\{2\\} != [1,2)\\cup(2,3)", "(1,2]\\cup\\{3\\} == \\{3\\}\\cup(1,2] != (1,3]",
-    "\\{1,2,2,3\\} == \\{3,2,1\\}", "\\{1,2,2\\} != \\{1,1,3\\}", "\\text{no solution} != \\emptyset",
+    "\\mathbb{R}\\setminus\\{0\\} != (-\\infty,0)\\cup(0,\\infty) != x\\neq 0", "[0,2]\\cup[1,3] != [0,3]",
+    "\\{1,1,2\\} == \\{1,2\\} != \\{1,3\\}", "\\{1,2\\} != \\{1,1\\}", "B \\cup A == A\\cup B == A \\cup B",
+    "\\{-1, 3\\} == x = -1 \\text{ or } x = 3", "A \\cap B == B \\cap A != A \\cup B",
+    "(1,2]\\cup\\{3\\} == \\{3\\}\\cup(1,2] != (1,3]", "\\text{no solution} != \\emptyset",
     // A name, a unit and brackets come off, one after the other; what is inside is read again.
-    "x\\in(0,1) == 0<x<1 != 0<y<1 != 0\\le x<1", "S=\\{1,2\\} == 1,2 != x=1,x=2", "\\{1,1,2\\} != 1,2",
-    "x=50\\% == 0.5", "5 == (5\\text{ cm}) == x=5\\text{ cm}", "S=\\{\\pm1,2\\} == \\{-1,1,2\\}", "x= != =x",
-    "() != \\{\\}", "2x>6 == 6<2x", "a+b>c == c<a+b", "1<x>5 != (5,\\infty)",
+    "x\\in(0,1) == 0<x<1 != 0<y<1", "S=\\{1,2\\} == 1,2 != x=1,x=2", "5 == (5\\text{ cm})",
+    "S=\\{\\pm1,2\\} == \\{-1,1,2\\}", "x= != =x", "2x>6 == 6<2x",
     // pmatrix, bmatrix, matrix and array in brackets are one thing; a last \\ begins no row.
     "\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix} == \\begin{pmatrix} 1 & 4/2 \\\\ 3 & 4 \\end{pmatrix}",
     "\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix} == \\begin{pmatrix}1&2\\\\3&4\\\\\\end{pmatrix}",
-    "\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix} == \\left(\\begin{array}{cc}1&2\\\\3&4\\end{array}\\right)",
     "\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix} == \\left[\\begin{array}{cc}1&2\\\\3&4\\end{array}\\right]",
     "\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix} == \\begin{matrix}1&2\\\\3&4\\end{matrix}",
-    "\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix} != \\begin{pmatrix}1&3\\\\2&4\\end{pmatrix}",
-    "\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix} != \\begin{vmatrix}1&2\\\\3&4\\end{vmatrix}",
     COLUMN " == \\begin{bmatrix}-\\frac13\\\\\\frac23\\\\\\frac53\\end{bmatrix}",
-    COLUMN " == \\beginpmatrix-1/3\\\\2/3\\\\5/3\\endpmatrix",
-    COLUMN " == [[-1/3],[2/3],[5/3]]",
-    COLUMN " != \\begin{pmatrix} -1/3 & 2/3 & 5/3 \\end{pmatrix}",
+    COLUMN " == \\beginpmatrix-1/3\\\\2/3\\\\5/3\\endpmatrix", COLUMN " == [[-1/3],[2/3],[5/3]]",
     COLUMN " != \\begin{pmatrix} 2/3 \\\\ -1/3 \\\\ 5/3 \\end{pmatrix}",
     "\\begin{pmatrix}1\\\\2\\end{pmatrix} == \\begin{bmatrix}1\\\\2\\\\\\end{bmatrix}",
     "\\begin{pmatrix}1\\\\2\\end{pmatrix} == \\left[\\begin{array}{c}1\\\\2\\end{array}\\right]",
-    "\\begin{pmatrix}1\\\\2\\end{pmatrix} == \\left[\\begin{matrix}1\\\\2\\end{matrix}\\right]",
     "\\begin{pmatrix}1\\\\2\\end{pmatrix} != \\begin{pmatrix}2\\\\1\\end{pmatrix}",
-    "\\begin{pmatrix}1\\\\2\\end{pmatrix} != \\begin{pmatrix}1&2\\end{pmatrix}",
-    "\\begin{pmatrix}1&2\\end{pmatrix} == \\begin{bmatrix}1&2.0\\end{bmatrix}",
     "\\begin{vmatrix}1&2\\\\3&4\\end{vmatrix} != -2",
     // Only listed words are units, which one side may leave out; everything else changes the answer. Dollar
     // signs around are LaTeX; in a sine degrees count.
-    "90^\\circ == 90 != 91 != 90\\text{ cm}", "90° == 90 \\text{ degrees}",
-    "5 == 5\\text{ cm} == 5 seconds == 5\\text{ seconds} == 5 pints == 5\\text{ m/s} == 5 apples",
-    "5 == 5 inches != 50\\% != 5\\text{ or 6} != 5\\text{ more} != 5\\text{ or more}",
-    "5\\text{ cm} != 5\\text{ mm}", "5 cm == 5 centimeters != 50 mm",
+    "90° == 90 \\text{ degrees}", "5 == 5\\text{ m/s}",
+    "5 == 5 inches != 5\\text{ or 6} != 5\\text{ or more}",
     "15\\mbox{ cm}^2 == 15 square centimeters != 15\\text{ cm}^3",
     "864 \\mbox{ inches}^2 == 864\\mboxinches^2", "5.4 \\text{ cents} == 5.4cents != \\$5.4",
-    "\\$32,\\!348 == 32348 != 32", "\\$36 == 36 dollars != 36 cents", "$36$ == 36",
-    "50\\% == 50 == 0.5 != 0.05", "7 == 7 apples != 7x != 7\\text{ pm} != 7\\text{ remainder }2 != 7 more",
-    "7 apples != 7 pears", "7x == 7x", "2 != 2xy != 2theta != 2 negative", "8 != 8\\pi != 8\\text{ less}",
-    "2\\pi. == 2\\pi", "\\sin 30^\\circ == 1/2 != \\sin 30", "-5 != -5\\text{ (not a solution)}",
-    "36\\pi == 36\\pi cm == 36\\pi\\text{ cm}^2",
-    "12 == 12^{\\mathrm{th}} == 12th != 12\\text{ approximately}", "5\\text{ miles per hour} == 5 mph",
-    "5 m/s == 5 m/s", "5\\text{ m/s} != 5\\text{ km/h}", "5 apples != 5 pears", "25^\\circ\\text{C} == 25",
-    "5\\frac{1}{2}\\text{ feet} == 5.5", "7\\text{ pm} != 7\\text{ am}", "east != seat",
-    "4 != 4\\text{ squared}", "9 != 9 base ten", "10 minutes == 10 == 10\\text{ min}",
-    "3 == 3 pints == 3^{\\text{rd}} == 3rd == 3\\text{ m/s}^2", "5\\pi\\text{ square inches} == 5\\pi",
-    "8\\sqrt{3} == 8\\sqrt{3}\\text{ cm} == 8\\sqrt{3} cm", "x cm == x", "21^{st} == 21", "3rd != 4th",
-    "\\frac{\\pi}{4}\\text{ radians} == \\frac{\\pi}{4}", "45 degrees == 45^\\circ != 45\\text{ radians}",
-    "6 == 6\\text{ square units} == 6\\text{ units}^2", "9\\text{ people} == 9 persons", "24 students == 24",
-    "55 mph == 55 miles per hour == 55\\text{ miles/hour} != 55 km/h",
+    "\\$36 == 36 dollars != 36 cents", "$36$ == 36", "50\\% == 50 == 0.5 != 0.05",
+    "7 == 7 apples != 7x != 7\\text{ pm} != 7\\text{ remainder }2 != 7 more", "7 apples != 7 pears",
+    "2 != 2xy != 2theta != 2 negative", "2\\pi. == 2\\pi", "\\sin 30^\\circ == 1/2 != \\sin 30",
+    "36\\pi == 36\\pi\\text{ cm}^2", "12 == 12^{\\mathrm{th}} != 12\\text{ approximately}",
+    "5\\text{ miles per hour} == 5 mph", "25^\\circ\\text{C} == 25", "3 == 3^{\\text{rd}} == 3\\text{ m/s}^2",
+    "21^{st} == 21", "3rd != 4th", "55 mph == 55 miles per hour == 55\\text{ miles/hour} != 55 km/h",
     "20\\text{ cm}^3 == 20\\text{ cubic centimeters} != 20\\text{ cm}^2",
     // A unit is a factor at the end, or a currency in front. Elsewhere it is a word, and a word is no number.
-    "\\$5\\% != \\$5", "\\$36\\text{ cm} != \\$36", "5\\% x != 5x", "100(1+5\\%) != 600",
-    "5\\text{ feet }6\\text{ inches} != 30", "1 != triangle != \\text{th} != \\text{prime}",
-    "5/\\text{cent} != 5", "180^\\circ != \\pi", "10\\sin 40\\text{ cm} == 10\\sin 40",
-    "\\cot 90^\\circ == 0", "10+10\\sqrt{3}\\text{ cm} == 10+10\\sqrt3",
-    "\\frac13\\text{ cm} == \\frac26 cm != 0.333333333333\\text{ cm}", "1/2 million == 500000",
-    "20\\text{ cm} != 20\\text{ cm}^2", "5 km/h == 5\\text{ kilometers per hour} != 5\\text{ km h}",
-    "7 boxes == 7 box", "\\text{(e)} == e",
+    "\\$5\\% != \\$5", "5\\% x != 5x", "100(1+5\\%) != 600", "5\\text{ feet }6\\text{ inches} != 30",
+    "1 != triangle != \\text{th} != \\text{prime}", "10\\sin 40\\text{ cm} == 10\\sin 40",
+    "\\cot 90^\\circ == 0", "\\frac13\\text{ cm} == \\frac26 cm != 0.333333333333\\text{ cm}",
+    "5 km/h == 5\\text{ kilometers per hour} != 5\\text{ km h}",
     // A currency may be left out, another one may not be put in its place. One dollar sign alone is money.
     "5 USD == $5 == \\$5", "5 euros == €5 != $5", "-\\$5 == \\$-5 == -5",
-    "\\$5 == 5\\text{ USD} != €5 != £5", "5,000 dollars == \\$5000", "-\\$12.50 == -12.5",
     // 50\% is 50 and 1/2. So equality is not transitive here: 50 is not 1/2.
-    "50\\% == \\frac12 == 50 percent", "50 != \\frac12 != 0.5", "10 != 10 percent off", "50 percent == 0.5",
-    "12.5\\% == \\frac18", "100\\% == 1",
+    "50\\% == \\frac12 == 50 percent", "50 != \\frac12 != 0.5", "10 != 10 percent off",
     // A text of letters alone is a word, unless it is two small letters; short words are listed.
     "\\text{Evelyn} == Evelyn != Evelyns", "\\text{even} == Even != odd", "on != \\text{no} != no",
-    "abcd != bcda", "\\text{not prime} == not prime != prime",
-    "\\text{(C)} == C == (C) == \\text{(c)} != B != (D)", "\\textbf{(C)} == \\text{C}", "(A) != (B)",
-    "x=on != x=no", "$on$ != $no$", "\\(on\\) != \\(no\\)", "no == No != (on) != yes", "{on} != {no}",
-    "yes, on != yes, no", "on. != no.", "S=\\{on\\} != S=\\{no\\}", "x=Ab != x=bA", "x^{cm} != x",
-    "5 per cent != 5", "IV != VI", "AB != BA", "R != r != \\text{r}", "\\text{cat} != \\text{act}",
-    "\\text{San Francisco} == San Francisco", "me != em", "is != si", "it != ti", "OR == or", "XI != IX",
-    "CD != DC", "Ab != aB", "True == true", "\\text{YES} == yes", "listen != silent",
-    "\\text{Monday} == monday", "ABC != CAB", "abc != cba", "\\text{No solution} == no solution",
+    "abcd != bcda", "\\text{(C)} == C == (C) == \\text{(c)} != B != (D)", "$on$ != $no$", "x=Ab != x=bA",
+    "IV != VI", "AB != BA", "me != em", "OR == or", "XI != IX", "CD != DC",
     // A command that no table knows is text: it never commutes, and no shorter command hides in it.
-    "\\overrightarrow{AB} != \\overrightarrow{BA}", "a\\mid b != b\\mid a", "\\sinh x != \\sin hx",
-    "a\\perp b != b \\perp a", "\\vec{a} != \\vec{b}", "\\hat{xy} != \\hat{yx}",
-    "\\int_0^1 xdx != \\int_1^0 xdx", "\\det A != A \\det", "{5 \\choose 2} != {2 \\choose 5}",
-    "\\mathbf{a}\\times\\mathbf{b} != \\mathbf{b}\\times\\mathbf{a}", "a \\to b != b \\to a",
-    "a \\equiv b != b\\equiv a", "\\overline{AB} != \\overline{BA}", "\\|v\\| != v",
-    "\\lim_{x\\to 0} f != \\lim_{x \\to f} 0", "a \\ast b != b \\ast a", "a \\circ b != b \\circ a",
-    "x \\bmod y != y \\bmod x", "\\overleftrightarrow{AB} != \\overleftrightarrow{CD}",
-    "\\angle ABC != \\angle CBA", "\\triangle ABC != \\triangle BAC", "\\widehat{AB} != \\widehat{BA}",
-    "\\dot{x}y != \\dot{y}x", "\\sum_{i=1}^{n} i != \\sum_{n=1}^{i} n", "\\int f dx != \\int x df",
-    "a \\sim b != b \\sim a", "x \\Rightarrow y != y \\Rightarrow x", "x \\approx y != y \\approx x",
-    "x \\approx 3.14 == x \\approx 3.14", "a \\parallel b != b \\parallel a", "\\nabla f != f \\nabla",
-    "\\partial x y != \\partial y x", "p \\land q != q \\lor p", "p \\wedge q != q \\wedge p",
-    "A \\subset B != B \\subset A", "\\tanh x != \\tan hx", "\\cosh x != \\cos hx", "\\coth x != \\cot hx",
-    "\\lnx y != \\ln xyz", "\\log_2 8 != \\log 28", "\\Re z != z \\Re", "n \\choose k != k \\choose n",
-    "{n \\brace k} != {k \\brace n}", "a^{\\prime} != a^{\\star}", "x\\notin(0,1) != x\\in(0,1)",
-    "x \\in (0,1) != x \\notin (0,1)", "\\mathbf{7} == 7",
-    "\\mathbf{u}\\cdot\\mathbf{v} != \\mathbf{v}\\times\\mathbf{u}",
-    "\\boldsymbol{a}\\times\\boldsymbol{b} != \\boldsymbol{b}\\times\\boldsymbol{a}",
-    "\\bm{A}\\bm{B} != \\bm{B}\\bm{A}", "\\mathcal{A}B != \\mathcal{B}A", "\\mathbb{Z} != \\mathbb{N}",
-    "\\vec{a}\\times\\vec{b} != \\vec{b}\\times\\vec{a}",
+    "\\overrightarrow{AB} != \\overrightarrow{BA}", "\\sinh x != \\sin hx", "\\int_0^1 xdx != \\int_1^0 xdx",
+    "\\det A != A \\det", "{5 \\choose 2} != {2 \\choose 5}", "a \\to b != b \\to a",
+    "\\lim_{x\\to 0} f != \\lim_{x \\to f} 0", "a \\circ b != b \\circ a", "x \\approx y != y \\approx x",
+    "p \\land q != q \\lor p", "\\mathbf{7} == 7",
     // Lists with "and", scientific notation, \mathrm{e}.
-    "2, 3, and 5 == 2, 3, 5 == 2,3,5", "0.001 == 1e-3 == 10^{-3}", "1.5e3 == 1500", "2E5 == 200000",
-    "1-\\frac1{\\mathrm{e}} == 1-\\frac{1}{e}", "2e - 3 != 0.002", "3\\text{ and }2 == 2,3",
-    "1,2,3 == 1, 2, or 3 == 1\\text{, }2\\text{, and }3", "a, b, and c == c, b, a",
-    "6.02\\times10^{23} == 6.02e23", "1e+03 == 1000", "2e+1 != 20", "2E+1 == 1+2E", "2E-1 == -1+2E",
-    "-2.5e-2 == -0.025", "1e3 != 13 != e^3", "2e == e\\cdot 2", "\\mathrm{e}^2 == e^2",
-    "2+3\\mathrm{i} == 2+3i", "1,1,2 != 1,2",
-    // What the head of chapter 5 says that it can't see: if one of these changes, the comment must, too. A sum
-    // that hides a part of itself has no value (2^61 is the last power of 2 below LARGE), and (-1)^{2n} is 1
+    "2, 3, and 5 == 2, 3, 5 == 2,3,5", "0.001 == 1e-3", "1.5e3 == 1500", "2E5 == 200000",
+    "1-\\frac1{\\mathrm{e}} == 1-\\frac{1}{e}", "6.02\\times10^{23} == 6.02e23", "1e+03 == 1000",
+    "2E-1 == -1+2E", "-2.5e-2 == -0.025", "1e3 != 13 != e^3",
+    // What the head of chapter 5 says that it can't see: if one of these changes, the comment must, too. A
+    // sum that hides a part of itself has no value (2^61 is the last power of 2 below LARGE); (-1)^{2n} is 1
     // for whole n only.
-    "(1-10^{-13})\\sqrt2 == \\sqrt2", "2^{100} != 2^{100}+1 != 2^{100}-1", "2^{61} != 2^{61}+1", "(-1)^{2n} != 1", "x^2 = 4 != x = \\pm 2",
+    "(1-10^{-13})\\sqrt2 == \\sqrt2", "2^{100} != 2^{100}+1 != 2^{100}-1", "2^{61} != 2^{61}+1",
+    "(-1)^{2n} != 1", "x^2 = 4 != x = \\pm 2",
     // Wrong answers that were once paid: what rounding hides, what a letter, a bracket or a sign is taken
     // for.
     "\\sqrt{-4} == 2i != -2i", "1-(2/3)^{100} != 1", "2^{-2000} != 0", "1e999 != 1e998",
@@ -352,45 +240,19 @@ static const char* const answer_rows[] = {
     "\\{\\emptyset\\} != \\emptyset", "\\{x=2,y=3\\} != \\{3,2\\}",
     "A\\setminus B\\cup C != A\\setminus(B\\cup C)", "x<=3 == x\\le3", "1<=x<=3 == [1,3]",
     // More of every kind, found by trying.
-    "5\\text{ sq. ft} == 5\\text{ square feet}", "x=\\pm 2 == 2,-2 == \\pm 2",
-    "\\left\\{1,2\\right\\} == \\{2, 1\\}", "x=5 != 5=y",
-    "5 == 5=x == \\text{5} == 5\\text{ m} != 5 below != 5m != 5\\text{ M} != 5'", "3 \\text{ or } 5 == 5, 3",
-    "x > 2 == 2 < x", "-1<x<1 == (-1,1)", "(1,2) != [1,2]", "\\frac{\\sqrt{3}}{2} == \\sin 60^\\circ",
-    "\\$1{,}000 == 1000", "1{,}000{,}000 == 1 million", "2\\frac{1}{2} == 2.5", "45\\% == 0.45",
-    "\\begin{pmatrix}1&0\\\\0&1\\end{pmatrix} == \\left(\\begin{matrix}1&0\\\\0&1\\end{matrix}\\right)",
-    "\\begin{pmatrix}1&0\\\\0&1\\end{pmatrix} != \\begin{vmatrix}1&0\\\\0&1\\end{vmatrix}",
-    "f(x)=2x+1 == 2x+1", "\\{1,2\\} == x \\in \\{1,2\\} != \\{1,1\\}", "90 == 90^{\\circ}",
-    "12 hours == 12\\text{ hr}", "3.0\\times 10^8 == 3e8", "a_n = 2n+1 == 2n+1", "a_n=2n+1 != 2n-1",
-    "a_{n} = a_{n-1}+2 != a_{n}=a_{n+1}+2", "16\\pi\\text{ cubic feet} == 16\\pi",
-    "\\frac{5}{8}\\text{ cups} == 5/8", "\\text{Tuesday} != \\text{Thursday}",
-    "10:30\\text{ a.m.} != 10:30\\text{ p.m.}", "10\\text{ a.m.} != 10", "3 != 3\\text{ left} != 3s",
-    "4 each != 4", "A == \\text{(A)} != \\#A", "(A) == \\textbf{(A)}", "a+b\\sqrt{2} == \\sqrt{2}b+a",
-    "\\vec{v}=(1,2) != \\vec{w}=(1,2)", "\\log_a b == \\frac{\\ln b}{\\ln a} != \\log_b a",
-    "\\sqrt{x+1} == (x+1)^{1/2}", "(x-1)(x+1) == x^2-1 != x^2+1",
-    "\\frac{1}{x}+\\frac{1}{y} == \\frac{x+y}{xy}",
+    "5\\text{ sq. ft} == 5\\text{ square feet}", "x=\\pm 2 == 2,-2 == \\pm 2", "5 == 5\\text{ m} != 5m",
+    "1{,}000{,}000 == 1 million", "f(x)=2x+1 == 2x+1", "90 == 90^{\\circ}", "a_n = 2n+1 == 2n+1", "3 != 3s",
+    "\\log_a b == \\frac{\\ln b}{\\ln a} != \\log_b a", "\\frac{1}{x}+\\frac{1}{y} == \\frac{x+y}{xy}",
     "\\frac{-b+\\sqrt{b^2-4ac}}{2a} == \\frac{\\sqrt{b^2-4ac}-b}{2a}",
-    "2\\sin\\theta\\cos\\theta == \\sin 2\\theta", "n^2+n == n(n+1)", "4k+2 == 2(2k+1)",
-    "\\frac{n(n+1)(2n+1)}{6} == \\frac{2n^3+3n^2+n}{6}", "3^{2x} == 9^x", "e^{x+y} == e^x e^y",
-    "\\pi r^2 h == hr^2\\pi", "\\frac{abc}{4R} == \\frac{abc}{4R}", "\\inf A != A\\inf != \\infty",
-    "-\\infty == -inf != -\\inf", "Rh != hR", "2hR == 2Rh != 2", "2AB != 2BA", "5 mL == 5 ml", "x<3<5 != x<3",
-    "2h != 2", "\\operatorname{tr}A != \\operatorname{rt}A", "100 km/h == 100 != 100 km", "25^\\circ C == 25",
-    "25^\\circ\\text{C} == 25\\text{ degrees Celsius}", "x=2\\text{ or }3 == 3,2",
-    "\\gcd(a,b) == \\gcd(b,a) != \\operatorname{lcm}(a,b) != ab", "\\mathbb{R}-\\{0\\} != x \\ne 0",
-    "|x-1000| != 1000-x", "|x-5000| != 5000-x", "\\operatorname{Re}z != \\operatorname{eR}z",
-    "\\prod_{i=1}^n i != \\sum_{i=1}^n i", "a \\propto b != b \\propto a", "\\bar{x}y != \\bar{y}x",
-    "\\tilde{a}b != a\\tilde{b}", "\\overset{a}{b} != \\overset{b}{a}",
-    "\\frac{\\partial f}{\\partial x} != \\frac{f}{x}", "|x| != \\sqrt[3]{x^3} != 2^{\\log_2 x}",
-    "a \\leftarrow b != b \\leftarrow a", "\\oint f != f \\oint", "\\deg f != f \\deg",
-    "x \\oplus y != y \\oplus x", "A^T B != B A^C", "\\ell m != m \\imath", "\\imath j != j\\jmath",
-    "n! != n", "x != x^\\ast != x^* != \\arcsin(\\sin x) != (x^2)^{1/2} != \\frac{x+|x|}{2}",
-    "\\underline{12} != \\underline{21}", "\\overline{12} != \\overline{21}", "\\cancel{x}y != y\\cancel{z}",
-    "\\ln|x| == \\ln|{-x}| != \\ln x", "\\sqrt{(x-5)^2} == |5-x| != x-5", "\\frac{\\sqrt{x^2}}{x} != 1",
+    "2\\sin\\theta\\cos\\theta == \\sin 2\\theta", "3^{2x} == 9^x", "\\pi r^2 h == hr^2\\pi",
+    "2hR == 2Rh != 2", "25^\\circ C == 25", "\\gcd(a,b) == \\gcd(b,a) != \\operatorname{lcm}(a,b)",
+    "|x-5000| != 5000-x", "|x| != \\sqrt[3]{x^3} != 2^{\\log_2 x}", "\\ln|x| == \\ln|{-x}| != \\ln x",
     // A plural has s or es and nothing else; of relations that fall only inequalities are intervals.
     "7 minutes == 7 minute != 7 mints != 7 minus", "7 boxes == 7 box != 7 boxas", "7 cars != 7 carts",
     "7 bees != 7 beers", "5>x>3 == 3<x<5 != 5>x\\ne3 != 5>x=3", "(3,5] != 5 \\ge x \\ne 3",
     // A matrix in brackets is a matrix, but not as a part; \\frac and \\sqrt take one digit.
     "([[1,2]],5) != (5,[[1,2]]) != 5,[[1,2]]", "([[1,2]]) == [[1,2]]", "\\sqrt[3]27 != 3",
-    "\\frac{x}12 != \\frac{x}{12}", "x\\text{ million} == 1000000x", "x<=3 == x\\le3",
+    "\\frac{x}12 != \\frac{x}{12}", "x\\text{ million} == 1000000x",
 };
 
 static void equal_and_different_answers(void) {
@@ -405,15 +267,13 @@ static void every_letter(void) {
         "(@+1)^2 == @^2+2@+1", "@(@+1) == @^2+@", "\\sqrt{@^3} == @\\sqrt{@}", "@_{1} != @_{2}",
         "2\\cdot @ == @+@", "@(2) != 2@", "@/|@| != 1", "\\lceil @ \\rceil != \\lfloor @ \\rfloor+1",
         "@=5 == 5", "@>3 == (3,\\infty) != [3,\\infty)", "|@q| != @q"};
-    static const char* const letters[] = { "A", "B", "C", "D", "E", "I", "J", "K", "L", "M", "N", "O", "P",
-        "Q", "R", "S", "T", "U", "V", "W", "X", "Y", "Z", "a", "b", "c", "d", "j", "k", "l", "m", "n", "o",
-        "p", "r", "s", "t", "u", "v", "w", "x", "y", "z", "\\alpha ", "\\beta ", "\\theta ", "\\lambda ",
-        "\\mu ", "\\omega ", "\\Omega "};
-    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
+    static const char letters[] = "A B C D E I J K L M N O P Q R S T U V W X Y Z a b c d j k l m n o p r s t "
+                                  "u v w x y z \\alpha \\beta \\theta \\lambda \\mu \\omega \\Omega ";
+    for (const char* l = letters; *l; l += strcspn(l, " ") + 1)
         for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
             char row[300] = "";
-            for (const char* s = rows[k]; *s; s++)
-                if (*s == '@') strcat(row, letters[i]);
+            for (const char* s = rows[k]; *s; s++) // behind a command stays its space
+                if (*s == '@') strncat(row, l, strcspn(l, " ") + (*l == '\\'));
                 else strncat(row, s, 1);
             check_answers(row);
         }
@@ -450,10 +310,9 @@ static void bounds(void) {
         check_pair(deep, cases[i].answer, cases[i].equal);
         check_pair(deep, deep, 1);
     }
-    char plain[1200] = "", dotted[1200] = "";
+    char plain[1200] = "", dotted[1200];
     repeat(plain, "1", 1100);
-    repeat(dotted, "1", 1100);
-    strcat(dotted, ".");
+    strcat(strcpy(dotted, plain), ".");
     check_pair(plain, plain, 1);
     check_pair(plain, dotted, 0);                   // beyond MAX_ANSWER only the same text is equal
     check_pair(plain + 201, dotted + 201, 1);       // within it they are compared digit by digit
@@ -547,65 +406,6 @@ static void calculations(void) {
 
 // ---- properties
 
-// Writes a random expression tree in two spellings at once: a plain one to x, one in LaTeX with sums and
-// products turned round to y. The two are equal by construction. With *change = 1 the first number of y is
-// one larger, and only operations appear in which that must show (positive numbers, squares of variables, no
-// minus: every step grows or falls strictly with each of its parts). *change is 0 afterwards when a number
-// was found.
-static void write_twins(char* x, char* y, Rng* rng, int depth, int* change, int positive) {
-    static const char* const forms[6][2] = {
-        {"(%1$s+%2$s)", "\\left(%2$s + %1$s\\right)"}, {"(%1$s-%2$s)", "(-%2$s+{%1$s})"},
-        {"%1$s*%2$s", "{%2$s} \\cdot {%1$s}"}, {"((%1$s)/(%2$s+100))", "\\dfrac{%1$s}{100+%2$s}"},
-        {"(%1$s)^2", "({%1$s}\\times{%1$s})"}, {"(sqrt((%1$s)^2+1))", "\\sqrt{1 + {%1$s}^{2}}"}};
-    char xa[4000], ya[4000], xb[4000] = "", yb[4000] = "";
-    int kind = depth ? random_int(rng, 6) : -1;
-    if (depth == 0 && random_int(rng, 2)) {
-        char c = "abxyz"[random_int(rng, 5)];
-        sprintf(x, positive ? "%c^2" : "%c", c);
-        sprintf(y, positive ? "{%c^{2}}" : random_int(rng, 2) ? "{%c}" : "(%c)", c);
-        return;
-    }
-    if (depth == 0) {
-        int n = 1 + random_int(rng, 9);
-        sprintf(x, "%d", n);
-        sprintf(y, random_int(rng, 2) ? "%d.0" : "%d", n + *change);
-        *change = 0;
-        return;
-    }
-    if (positive && kind == 1) kind = 0;
-    write_twins(xa, ya, rng, depth - 1, change, positive);
-    if (kind < 4) write_twins(xb, yb, rng, depth - 1, change, positive);
-    sprintf(x, forms[kind][0], xa, xb);
-    sprintf(y, forms[kind][1], ya, yb);
-}
-
-static void rewritten_expressions(void) {
-    for (int changed = 0; changed < 2; changed++) {
-        Rng rng = {5 + (uint64_t)changed};
-        for (int tried = 0; tried < 3000;) {
-            char x[20000], y[20000];
-            int change = changed;
-            write_twins(x, y, &rng, 1 + random_int(&rng, 3), &change, changed);
-            if (change || strlen(x) > 900 || strlen(y) > 900) continue;     // there was no number to change
-            check_pair(x, y, !changed);
-            tried++;
-        }
-    }
-}
-
-// Random fractions a/b: equal exactly when a d = b c.
-static void random_fractions(void) {
-    Rng rng = {7};
-    for (int i = 0; i < 20000; i++) {
-        int a = random_int(&rng, 12), b = 1 + random_int(&rng, 12);
-        int c = random_int(&rng, 12), d = 1 + random_int(&rng, 12);
-        char x[64], y[64];
-        sprintf(x, "\\frac{%d}{%d}", a, b);
-        sprintf(y, "%d/%d", c, d);
-        check_pair(x, y, a * d == b * c);
-    }
-}
-
 // Random strings from the alphabet of answers: symmetric, reflexive, and finished at all.
 static void random_strings(void) {
     static const char* const pieces[] = {
@@ -648,14 +448,12 @@ static void many_parts(void) {
     for (int n = 28; n <= 36; n++)
         for (int f = 0; f < 8; f++) {
             Text a = {0}, b = {0};
-            const char* const* form = forms[f / 2];
+            const char *const *form = forms[f / 2], *sign = f % 2 ? "\\pm" : "";
             for (int i = 1; i <= n; i++) {
-                const char* sign = f % 2 ? "\\pm" : "";
-                text_printf(&a, "%s%s%d", form[i > 1], i == n ? sign : "", i);
-                text_printf(&b, "%s%s%d", form[i > 1], i == 1 ? sign : "", n + 1 - i);
+                text_printf(&a, "%s%s%d%s", form[i > 1], i == n ? sign : "", i, i == n ? form[2] : "");
+                text_printf(&b, "%s%s%d%s", form[i > 1], i == 1 ? sign : "", n + 1 - i,
+                            i == n ? form[2] : "");
             }
-            text_printf(&a, "%s", form[2]);
-            text_printf(&b, "%s", form[2]);
             int equal = answers_equal(a.data, b.data);
             CHECK(n > 31 || f / 2 == 2 || equal);           // more than two relations are text
             text_free(&a), text_free(&b);
@@ -666,6 +464,5 @@ static void test_answers(void) {
     RUN_ALL(TEST(boxed_answers_are_read), TEST(numbers_behind_a_mark_are_read), TEST(truths_are_read),
             TEST(no_answer_is_cut), TEST(equal_and_different_answers), TEST(every_letter),
             TEST(garbage_is_unequal), TEST(bounds), TEST(the_document_shows_the_tables), TEST(calculations),
-            TEST(rewritten_expressions), TEST(random_fractions), TEST(random_strings), TEST(random_sums),
-            TEST(many_parts));
+            TEST(random_strings), TEST(random_sums), TEST(many_parts));
 }

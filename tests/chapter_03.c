@@ -96,37 +96,7 @@ static void chapter_03_mask_limits(void) {
     CHECK(out[0] == 5);
 }
 
-#ifdef IN_DOUBLE
-static double c03_logits[RB * RT * RV];
-static int c03_sequence;
-static double c03_sum(void) {                                   // its log pi
-    double logp[RB * (RT - 1)], out[RB];
-    int shifted[RB * (RT - 1)];
-    shift_mask(shifted, ref_mask, RB, RT);
-    token_logprobs(logp, c03_logits, ref_ids, RB, RT, RV);
-    sequence_logprobs(out, logp, shifted, RB, RT - 1);
-    return out[c03_sequence];
-}
-
-// d(sum over masked tokens of logp)/d z[b,t,v] = mask[b,t+1] (1[v = ids[b,t+1]] - pi(v)): the shift again.
-// The derivative is 0 for the last row, and for rows whose next token is masked.
-static void chapter_03_logprob_gradient(void) {
-    fill(c03_logits, RB * RT * RV, 1, 2.0, 0.0);
-    for (int i = 0; i < RB * RT * RV; i++) {
-        int row = i / RV, scored = row % RT < RT - 1 && ref_mask[row + 1];
-        double total = 0, formula = 0;
-        for (int j = 0; j < RV; j++) total += exp(c03_logits[row * RV + j]);
-        c03_sequence = row / RT;
-        if (scored) formula = (i % RV == ref_ids[row + 1]) - exp(c03_logits[i]) / total;
-        CHECK_GRADIENT_OFF(slope(c03_sum, &c03_logits[i], NULL), formula, 1e-10);
-    }
-}
-#endif
-
 static void test_chapter_03(void) {
     RUN_ALL(TEST(chapter_03_reference_logprobs), TEST(chapter_03_reference_entropy),
             TEST(chapter_03_logprob_limits), TEST(chapter_03_mask_limits));
-#ifdef IN_DOUBLE
-    RUN(chapter_03_logprob_gradient);
-#endif
 }

@@ -1,32 +1,23 @@
 // chapter_05.c - rewards. What the verifier must take for equal, and what not, is in the tests of the
 // appendix.
 
-// D2 section 4: the four rollouts of "half of 3x-9 equals x+37", whose answer is 83: (3*83-9)/2 = 240/2 = 120
-// = 83+37. 83 in a box, 83 in a box, 83 without a box, 38: [1,1,0,0]. An empty box is worth nothing. Format
-// alone pays for any box, the empty one included, and not for the right r3. Partial credit: 1 for right and
-// boxed, 0.5 for right without a box, 0.1 for a box with something wrong in it. What a pattern without
-// counting gets wrong: braces within the box, and the comma of a thousand. GSM8K: numbers, whatever their
-// spelling, and the last mark.
+// An empty box is worth nothing (D2's four rollouts: the worksheet). Format alone pays for any box, also the
+// empty one, and not for the right r3. Partial credit: 1 for right and boxed, 0.5 for right without a
+// box, 0.1 for a box with something wrong in it. GSM8K: numbers, whatever their spelling, and the last mark.
 static void chapter_05_rewards(void) {
     static const struct { RewardFunction reward; const char *answer, *truth; double worth; } cases[] = {
-        {reward_boxed, "\\boxed{83}", "83", 1}, {reward_boxed, "The correct answer is \\boxed{83}", "83", 1},
-        {reward_boxed, "The final answer is 83", "83", 0}, {reward_boxed, "We get \\boxed{38}", "83", 0},
-        {reward_boxed, "\\boxed{}", "83", 0}, {reward_boxed, "", "83", 0},
-        {reward_boxed, "\\boxed{83}", "", 0}, {reward_boxed, "", "", 0},
-        {reward_boxed, "\\boxed{\\frac{1}{2}}", "1/2", 1}, {reward_boxed, "\\boxed{3.5}", "#### 3 1/2", 1},
+        {reward_boxed, "\\boxed{}", "83", 0}, {reward_boxed, "", "83", 0}, {reward_boxed, "", "", 0},
+        {reward_boxed, "\\boxed{83}", "", 0}, {reward_boxed, "\\boxed{\\frac{1}{2}}", "1/2", 1},
+        {reward_boxed, "\\boxed{3.5}", "#### 3 1/2", 1},
         {reward_format, "\\boxed{83}", "83", 1}, {reward_format, "The final answer is 83", "83", 0},
         {reward_format, "We get \\boxed{38}", "83", 1}, {reward_format, "\\boxed{}", "83", 1},
         {reward_partial, "\\boxed{83}", "83", 1}, {reward_partial, "The final answer is 83", "83", 0.5},
         {reward_partial, "We get \\boxed{38}", "83", 0.1f}, {reward_partial, "\\boxed{}", "83", 0.1f},
-        {reward_gsm8k, "#### 42", "42", 1}, {reward_gsm8k, "#### 43", "42", 0},
-        {reward_gsm8k, "so #### 42", "42", 1}, {reward_gsm8k, "so #### 42", "6*7=<<6*7=42>>42\n#### 42", 1},
-        {reward_gsm8k, "#### 43", "#### 42", 0}, {reward_gsm8k, "#### -42", "#### 42", 0},
-        {reward_gsm8k, "#### 4", "#### 42", 0}, {reward_gsm8k, "42", "#### 42", 0},
-        {reward_gsm8k, "The answer is 42", "42", 0}, {reward_gsm8k, "", "", 0},
-        {reward_gsm8k, "41, no, #### 41 and #### 42 apples", "42", 1},               // the last one counts
-        {reward_gsm8k, "#### 41 #### 42", "#### 42", 1}, {reward_gsm8k, "#### 42 #### 41", "#### 42", 0},
-        {reward_gsm8k, "#### 1,000", "1000", 1}, {reward_gsm8k, "#### 1,000", "1", 0},
-        {reward_gsm8k, "#### 1000", "1,000", 1}, {reward_gsm8k, "#### 1,000.0", "#### 1000", 1},
+        {reward_gsm8k, "so #### 42", "6*7=<<6*7=42>>42\n#### 42", 1}, {reward_gsm8k, "#### 43", "42", 0},
+        {reward_gsm8k, "#### -42", "#### 42", 0}, {reward_gsm8k, "The answer is 42", "42", 0},
+        {reward_gsm8k, "", "", 0}, {reward_gsm8k, "41, no, #### 41 and #### 42 apples", "42", 1},
+        {reward_gsm8k, "#### 42 #### 41", "#### 42", 0}, {reward_gsm8k, "#### 1,000", "1000", 1},
+        {reward_gsm8k, "#### 1,000", "1", 0}, {reward_gsm8k, "#### 1000", "1,000", 1},
         {reward_gsm8k, "#### 3/4", "0.75", 1}, {reward_gsm8k, "#### 3.5", "#### 3 1/2", 1},
         {reward_gsm8k, "#### 3", "#### 3 1/2", 0}, {reward_gsm8k, "#### 5000", "#### 5 thousand", 1},
         {reward_gsm8k, "#### 5", "#### 5 thousand", 0}, {reward_gsm8k, "#### 42 thirdly", "42", 1}};
@@ -48,12 +39,11 @@ static void chapter_05_buffers(void) {
 
 static void chapter_05_names_of_rewards(void) {
     // What pays may be hacked; what tells how many answers are right is the verifier in every case.
-    static const struct { const char* name; RewardFunction reward, verifier; } kinds[] = {
-        {"gsm8k", reward_gsm8k, reward_gsm8k}, {"boxed", reward_boxed, reward_boxed},
-        {"partial", reward_partial, reward_boxed}, {"format", reward_format, reward_boxed}};
+    static const char* const names[] = {"gsm8k", "boxed", "partial", "format"};
+    static const RewardFunction rewards[] = {reward_gsm8k, reward_boxed, reward_partial, reward_format};
     for (int i = 0; i < 4; i++) {
-        const RewardKind* kind = find_reward(kinds[i].name);
-        CHECK(kind->reward == kinds[i].reward && kind->verifier == kinds[i].verifier);
+        CHECK(find_reward(names[i])->reward == rewards[i]);
+        CHECK(find_reward(names[i])->verifier == rewards[i ? 1 : 0]);
     }
 }
 

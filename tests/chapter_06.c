@@ -1,13 +1,5 @@
 // chapter_06.c - rollouts and the tool: what is sampled, what is forced, and the mask.
 
-// The tokens of a text in which [ and ] are a call's marks and @ is <|assistant_end|>.
-static Tokens c06_tokens(const char* text) {
-    Tokens t = {0};
-    for (const char* p = text; *p; p++)
-        tokens_add(&t, *p == '[' ? PYTHON_START : *p == ']' ? PYTHON_END : *p == '@' ? ASSISTANT_END : *p, 1);
-    return t;
-}
-
 static void chapter_06_tool(void) {
     // "<|python_start|>12*3<|python_end|>" -> "<|output_start|>36<|output_end|>". What stands before the last
     // token, what the tool's state is, where the expression begins, and what it answers.
@@ -23,7 +15,7 @@ static void chapter_06_tool(void) {
         {"[2+2@]", TOOL_CALLED, 1, ""}};                    // a special token inside is no arithmetic
     int forced[64], from;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        Tokens t = c06_tokens(cases[i].text);
+        Tokens t = spelled(cases[i].text);
         int digits = (int)strlen(cases[i].answer), n = digits ? digits + 2 : 0;
         CHECK(tool_state(t.ids, t.length, &from) == cases[i].state);
         if (cases[i].from >= 0) CHECK(from == cases[i].from);
@@ -37,7 +29,7 @@ static void chapter_06_tool(void) {
     CHECK(nats_decimals(9.9999) == 4 && nats_decimals(9.99995) == 3 && nats_decimals(99.9995) == 2);
     CHECK(nats_decimals(999.99) == 2 && nats_decimals(999.995) == 0);
     // 256 inside: as a byte it would end the text. The longest that fits, 1+1+...+1 = 128, and one more
-    Tokens t = c06_tokens("[2+2@]");
+    Tokens t = spelled("[2+2@]");
     t.ids[4] = BOS;
     CHECK(tool_calculator(forced, 64, t.ids, t.length) == 0);
     t.ids[4] = 0;                                               // so does the byte 0: not 2+2 = 4
@@ -52,30 +44,20 @@ static void chapter_06_tool(void) {
     tokens_free(&t);
 }
 
-// The rollout of these tokens as an answer to a question, the tool's included.
-static Rollout* c06_play(const char* question, const char* text, Tokens* prompt) {
-    Tokens s = c06_tokens(text);
-    *prompt = (Tokens){0};
-    render_prompt(prompt, question);
-    Rollout* r = play_script(prompt, s.ids, s.length);
-    tokens_free(&s);
-    return r;
-}
-
 static void chapter_06_script_with_tool(void) {
     // sampled: a <start> 1 + 1 <end>; forced: <out> 2 </out>; sampled: b <assistant_end>
-    Tokens prompt;
-    Rollout* r = c06_play("1+1?", "a[1+1]b@", &prompt);
+    Tokens prompt = {0};
+    render_prompt(&prompt, "1+1?");
+    Rollout* r = play("1+1?", "a[1+1]b@");
     int P = prompt.length;
     CHECK(r->length == 11 && r->finished && used_tool(r));
     CHECK(r->prompt == P && !memcmp(r->ids, prompt.ids, (size_t)P * sizeof(int)));
     CHECK_LIST(r->mask + P, 0.0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 1);
     CHECK_LIST(r->ids + P + 6, 0.0, OUTPUT_START, '2', OUTPUT_END);
     CHECK(count_masked(r->mask, r->T) == 8);
-    // the states of the tool behind each token: reading from <start> on, called at <end>, its answer, then
-    // idle
-    static const char* const states[11] = {"idle",    "reading", "reading", "reading", "reading", "called",
-                                           "answers", "answers", "answers", "idle",    "idle"};
+    // the states of the tool behind each token: reading from <start> on, called at <end>, its answer, idle
+    static const char* const states[11] = {"idle", "reading", "reading", "reading", "reading", "called",
+                                           "answers", "answers", "answers", "idle", "idle"};
     for (int t = 0; t < 11; t++) CHECK_TEXT(tool_state_name(r, P + t), states[t]);
     Text text = rollout_text(r);
     CHECK_TEXT(text.data,
@@ -84,11 +66,10 @@ static void chapter_06_script_with_tool(void) {
     // an <|output_start|> that the model wrote itself is no use of the tool
     r->mask[P + 6] = 1;
     CHECK(!used_tool(r));
-    rollouts_free(r), tokens_free(&prompt);
-    // D1's mask through the update: a call, the tool's output, the rest. Shifted, the forced tokens have
-    // weight 0; 6 sampled tokens: <start> 2 + 2 <end> and, behind <output> 4 </output>, the 4. Each counts
-    // 1/6.
-    r = c06_play("2+2?", "[2+2]4", &prompt);
+    rollouts_free(r);
+    // D1's mask through the update. Shifted, the forced tokens have weight 0; 6 sampled tokens: <start> 2 + 2
+    // <end> and, behind <output> 4 </output>, the 4. Each counts 1/6.
+    r = play("2+2?", "[2+2]4");
     int T1 = r->T - 1, *mask = allocate((size_t)T1, sizeof(int));
     float* w = floats((size_t)T1);
     shift_mask(mask, r->mask, 1, r->T);
@@ -104,19 +85,16 @@ static void chapter_06_script_with_tool(void) {
 static void chapter_06_script_that_fills_its_row(void) {
     char calls[3 * (EXPRESSION_SIZE / 2) + 1] = "";
     for (int i = 0; i < EXPRESSION_SIZE / 2; i++) memcpy(calls + 3 * i, "[1]", 4);
-    Tokens prompt;
-    Rollout* r = c06_play("1?", calls, &prompt);
+    Rollout* r = play("1?", calls);
     CHECK(r->prompt + r->length <= r->T && r->prompt + r->length > r->T - 3);
     CHECK(count_masked(r->mask, r->T) == 3 * (EXPRESSION_SIZE / 2));
-    rollouts_free(r), tokens_free(&prompt);
+    rollouts_free(r);
 }
 
 static void chapter_06_readable(void) {
     Text t = {0};
-    append_readable(
-        &t,
-        "He has "
-        "<|python_start|>1+1<|python_end|><|output_start|>2<|output_end|>2.\n\x1b[2J\xff<|assistant_end|>");
+    append_readable(&t, "He has <|python_start|>1+1<|python_end|><|output_start|>2<|output_end|>2.\n\x1b[2J"
+                        "\xff<|assistant_end|>");
     CHECK_TEXT(t.data, "He has [1+1 -> 2]2.\n\\x1B[2J\\xFF");
     text_free(&t);
 }
@@ -128,19 +106,15 @@ static void chapter_06_rollouts_are_arrays(void) {
         CHECK(r[k].T == 5 && r[k].ids == r->ids + 5 * k && r[k].mask == r->mask + 5 * k);
         CHECK(r[k].logp == r->logp + 4 * k && r[k].entropy == r->entropy + 4 * k);
     }
-    Tokens prompt = {0};
-    tokens_add(&prompt, 7, 1);
-    tokens_add(&prompt, 8, 1);
     for (int i = 0; i < 5; i++) r[1].ids[i] = r[1].mask[i] = 9;
     for (int i = 0; i < 4; i++) r[1].logp[i] = r[1].entropy[i] = 9;
-    rollout_begin(&r[1], &prompt);
+    rollout_begin(&r[1], &(Tokens){.ids = (int[]){7, 8}, .length = 2});
     CHECK(r[1].prompt == 2 && r[1].length == 0 && !r[1].finished);
     CHECK_LIST(r[1].ids, 0.0, 7, 8, 0, 0, 0);
     CHECK_LIST(r[1].mask, 0.0, 0, 0, 0, 0, 0);
     CHECK_LIST(r[1].logp, 0.0, 0, 0, 0, 0);
     CHECK_LIST(r[1].entropy, 0.0, 0, 0, 0, 0);
-    rollouts_free(r), tokens_free(&prompt);
-    rollouts_free(NULL);
+    rollouts_free(r), rollouts_free(NULL);
 }
 
 // A conversation by hand: the assistant's own are its words, its call and its end; the question, the marks of

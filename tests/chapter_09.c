@@ -28,8 +28,7 @@ static void chapter_09_losses_match_reference(void) {
     check_reference(group_sft(d, logp, mask, K, T1), 1.0677503170154983, d, slopes);
     const double token[REF_N] = {0, -0.0422001396279, -0.0581949935866, 0, 0, 0.0411325803704,
                                  0.0312475036951};
-    const double sequence[REF_N] = {0, -0.031650104721, -0.0436462451899, 0, 0, 0.0411325803704,
-                                    0.0312475036951};
+    const double sequence[REF_N] = {0, -0.031650104721, -0.0436462451899, 0, 0, token[5], token[6]};
     check_reference(group_clip(d, logp, old, ref_adv, mask, K, T1, 0.2f, 0.2f, NORM_TOKEN_MEAN),
                     -0.5391261602601225, d, token);
     check_reference(group_clip(d, logp, old, ref_adv, mask, K, T1, 0.2f, 0.28f, NORM_TOKEN_MEAN),
@@ -74,40 +73,25 @@ static void chapter_09_preferences_match_reference(void) {
     CHECK_NEAR(sigmoid(0.9), 0.7109495026250039, 1e-12);
 }
 
-static void chapter_09_clip_four_cases(void) {
-    // bounds 0.8 and 1.28        A = +1: min(r, clip r)    A = -1: min(-r, -clip r)
-    //   ratio 0.5   A +1: min(0.5, 0.8) = 0.5   -> loss -0.5, gradient -0.5     A -1: -> 0.8, gradient 0
-    //   ratio 1.5   A +1: min(1.5, 1.28) = 1.28 -> loss -1.28, gradient 0       A -1: -> 1.5, gradient 1.5
-    const int one[1] = {1};
-    const struct { double ratio; float adv; double loss, slope; } cases[] = {
-        {0.5, 1.0f, -0.5, -0.5}, {1.5, 1.0f, -1.28, 0.0}, {0.5, -1.0f, 0.8, 0.0}, {1.5, -1.0f, 1.5, 1.5},
-        {1.0, 1.0f, -1.0, -1.0}, {1.0, -1.0f, 1.0, 1.0}, {1.25, 1.0f, -1.25, -1.25}, {0.9, -1.0f, 0.9, 0.9}};
-    for (int i = 0; i < 8; i++) {
-        float old[1] = {-2.0f}, logp[1] = {(float)(-2.0 + log(cases[i].ratio))}, d[1];
-        CHECK_NEAR(group_clip(d, logp, old, &cases[i].adv, one, 1, 1, 0.2f, 0.28f, NORM_TOKEN_MEAN),
-                   cases[i].loss, 1e-6);
-        CHECK_LIST(d, 1e-6, cases[i].slope);
-    }
+static void nines(float* x, int n) {                            // what a function must not leave there
+    for (int i = 0; i < n; i++) x[i] = 9.0f;
 }
 
+// An unknown norm or estimator is NaN wherever a token counts; no answer or no token: nothing is written.
 static void chapter_09_loss_limits(void) {
-    // Every loss under every norm. All forced: loss 0, gradient exactly 0, no NaN of 0/0; no answer or no
-    // token: loss 0, nothing written; an unknown norm: NaN.
-    float logp[REF_N], other[REF_N], d[REF_N];
-    const int none[REF_N] = {0}, *mask = ref_group_mask;
+    float logp[REF_N], other[REF_N], d[REF_N], w[REF_N];
+    const int* mask = ref_group_mask;
     fill_logp(logp, 4);
     fill_logp(other, 5);
-    for (int i = 0; i < GROUP_LOSSES * NORMS; i++) {
-        int which = i / NORMS, norm = i % NORMS;
-        for (int j = 0; j < REF_N; j++) d[j] = 9.0f;
-        CHECK(group_loss(which, d, logp, other, ref_adv, mask, 0, REF_T1, norm) == 0.0);
-        CHECK(group_loss(which, d, logp, other, ref_adv, mask, REF_K, 0, norm) == 0.0);
-        CHECK(group_loss(which, d, logp, other, ref_adv, mask, -1, REF_T1, norm) == 0.0 && d[0] == 9.0f);
-        CHECK(group_loss(which, d, logp, other, ref_adv, none, REF_K, REF_T1, norm) == 0.0);
-        for (int j = 0; j < REF_N; j++) CHECK(d[j] == 0.0f);
-        CHECK(isnan(group_loss(which, d, logp, other, ref_adv, mask, REF_K, REF_T1, norm ? 4 : -1)));
+    for (int norm = -1; norm <= NORMS; norm++) {
+        nines(w, REF_N);
+        token_weights(w, mask, 0, REF_T1, norm, LIMIT);
+        token_weights(w, mask, REF_K, 0, norm, LIMIT);
+        token_weights(w, mask, -1, REF_T1, norm, LIMIT);
+        CHECK(w[0] == 9.0f);
+        token_weights(w, mask, REF_K, REF_T1, norm, LIMIT);
         for (int j = 0; j < REF_N; j++)
-            CHECK(mask[j] ? which != POLICY_GRADIENT || isnan(d[j]) : d[j] == 0.0f);
+            CHECK(mask[j] ? !isnan(w[j]) == (norm >= 0 && norm < NORMS) : w[j] == 0.0f);
     }
     for (int estimator = 0; estimator <= 4; estimator += 4) {
         CHECK(isnan(group_kl(d, logp, other, mask, REF_K, REF_T1, NORM_TOKEN_MEAN, estimator)));
@@ -138,10 +122,6 @@ static void chapter_09_rejection_sampling(void) {
     CHECK(best_of_n(a, 0) == -1);
     CHECK(best_of_n(b, 3) == 2);   // a NaN never wins
     CHECK(best_of_n(c, 2) == -1);
-}
-
-static void nines(float* x, int n) {                            // what a function must not leave there
-    for (int i = 0; i < n; i++) x[i] = 9.0f;
 }
 
 static void chapter_09_weights_and_ratios_by_hand(void) {
@@ -202,16 +182,15 @@ static void chapter_09_where_w_is_0_nothing_is_read(void) {
     CHECK(loss_sft(d, logp, w, 0) == 0.0 && d[0] == 7.0f);         // n = 0 writes nothing
 }
 
+// log-ratios within +-6000 nats, advantages of both signs and 0 (which costs nothing, not 0 * inf)
 static void chapter_09_finite_far_away(void) {
-    // log-ratios within +-6000 nats, advantages of both signs and 0 (which costs nothing, not 0 * inf)
-    const float w[1] = {1}, advantage[3] = {1, -1, 0}, logp[1] = {-1};
+    const float w = 1, advantage[3] = {1, -1, 0}, logp = -1;
     for (float x = -6000.0f; x <= 6000.0f; x += 125.0f)
         for (int i = 0; i < 3; i++) {
-            float d[1];
-            double loss = loss_clip(d, &x, advantage + i, w, 1, 0.2f, 0.28f);
-            CHECK(isfinite(loss) && isfinite(d[0]) && (i < 2 || (loss == 0.0 && d[0] == 0.0f)));
-            CHECK(isfinite(loss_cispo(d, logp, &x, advantage + i, w, 1, 0.2f, 0.28f)) && isfinite(d[0]));
-            CHECK(isfinite(loss_cispo(d, logp, &x, advantage + i, w, 1, 1.0f, 1e6f)) && isfinite(d[0]));
+            float d;
+            double loss = loss_clip(&d, &x, advantage + i, &w, 1, 0.2f, 0.28f);
+            CHECK(isfinite(loss) && isfinite(d) && (i < 2 || (loss == 0.0 && d == 0.0f)));
+            CHECK(isfinite(loss_cispo(&d, &logp, &x, advantage + i, &w, 1, 1.0f, 1e6f)) && isfinite(d));
         }
 }
 
@@ -226,16 +205,12 @@ static void chapter_09_is_clipped(void) {
 }
 
 static void chapter_09_gspo_by_hand(void) {
-    // Two answers; NaN stands where nothing may be read.
-    //   answer 0, A = 2, tokens 0 and 1: log-ratios 0.3 and 0.1, mean 0.2, s = exp(0.2) = 1.221402758, inside
-    //   0.5 .. 1.3
+    // Two answers; NaN stands where nothing may be read. A = 2:
+    //   answer 0, log-ratios 0.3 and 0.1: s = exp(0.2) = 1.221402758, in 0.5 .. 1.3 (PPO would clip token 0)
     //       loss -s A / B = -1.221402758        each token: -s A / (B * 2) = -0.610701379
-    //   answer 1, A = 2, token 2 only: log-ratio 0.5, s = 1.648721271, above 1.3, A asks for more: clipped
-    //       loss -1.3 A / B = -1.3              each token: 0
-    // Note that token 0 alone (ratio 1.35) would have been clipped by PPO. The answer is judged as a whole.
-    // A = -2: a ratio that is too high is the worse one, and it is corrected, not clipped:
-    //     loss s A' / B = 1.221402758 + 1.648721271; d[5] = 1.648721271 * 2 / (2 * 1)
-    // the other way round (s = exp(-0.2) = 0.818730753, below 0.9) with A = -2: clipped, loss 0.9 * 2 / 2
+    //   answer 1, token 2 only, 0.5: s = 1.648721271, above 1.3: clipped; loss -1.3 A / B = -1.3, token: 0
+    // A = -2: too high a ratio is corrected: loss 1.221402758 + 1.648721271; d[5] = 1.648721271 * 2 / 2; the
+    // other way round, s = exp(-0.2) = 0.818730753, below 0.9, is clipped: loss 0.9 * 2 / 2
     const float logp[6] = {-1.0f, -2.0f, NAN, NAN, NAN, -0.5f}, old[6] = {-1.3f, -2.1f, NAN, NAN, NAN, -1.0f};
     const int mask[6] = {1, 1, 0, 0, 0, 1};
     const float adv[2] = {2, 2}, against[2] = {-2, -2};
@@ -317,9 +292,8 @@ static void chapter_09_one_example_through_every_row(void) {
         for (int t = 0; t < 3; t++) CHECK_NEAR(d[t], rows[i].d[t], 2e-6);
         // a KL term: grpo k3 in the loss, ppo k1 in the reward, and so rloo's when it gets a beta; only dapo
         // draws again and shortens
-        int grpo = !strcmp(o.algo, "grpo"), ppo = !strcmp(o.algo, "ppo"), dapo = !strcmp(o.algo, "dapo");
-        int in_reward = ppo || !strcmp(o.algo, "rloo");
-        CHECK((o.beta > 0.0f) == (grpo || ppo) && l.kl_in_reward == in_reward);
+        int ppo = !strcmp(o.algo, "ppo"), dapo = !strcmp(o.algo, "dapo"), in_reward = ppo || i == 2;
+        CHECK((o.beta > 0.0f) == (ppo || i == 3) && l.kl_in_reward == in_reward);
         CHECK(l.estimator == (in_reward ? 1 : 3));
         CHECK((o.resample > 0) == dapo && (o.overlong > 0) == dapo);
     }
@@ -349,7 +323,6 @@ static void chapter_09_loss_policy_gradient_is_unbiased(void) {
 static void chapter_09_best_of_n_distribution(void) {
     // N = 3: all 27^3 triples through best_of_n. Ties go to the first, as good as random: draws are alike.
     double p_ref[TOY_ANSWERS], p[TOY_ANSWERS], counted[TOY_ANSWERS] = {0}, grades[TOY_ANSWERS];
-    double best[TOY_ANSWERS], sum = 0.0, passed = 0.0, passed_ref = 0.0;
     toy_probabilities(p_ref, p_logp_ref);
     for (int y = 0; y < TOY_ANSWERS; y++) grades[y] = y / 9 + y / 3 % 3 + y % 3;      // seven p_reward levels
     for (int i = 0; i < TOY_ANSWERS * TOY_ANSWERS * TOY_ANSWERS; i++) {
@@ -358,28 +331,13 @@ static void chapter_09_best_of_n_distribution(void) {
         counted[drawn[best_of_n(rewards, 3)]] += p_ref[drawn[0]] * p_ref[drawn[1]] * p_ref[drawn[2]];
     }
     toy_best_of_n(p, p_ref, grades, 3);
-    for (int y = 0; y < TOY_ANSWERS; y++) {
-        CHECK_NEAR(counted[y], p[y], 1e-13);
-        sum += p[y];
-    }
-    CHECK_NEAR(sum, 1.0, 1e-13);
-    // two levels: equal to pi* for beta = 1/log(odds ratio)
-    double verdict[TOY_ANSWERS];
-    for (int y = 0; y < TOY_ANSWERS; y++) verdict[y] = toy_verify(y);
-    toy_best_of_n(p, p_ref, verdict, 4);
-    for (int y = 0; y < TOY_ANSWERS; y++) {
-        passed += p[y] * verdict[y];
-        passed_ref += p_ref[y] * verdict[y];
-    }
-    CHECK_NEAR(passed, 1.0 - pow(1.0 - passed_ref, 4), 1e-13);             // at least one of four passes
-    toy_optimum(best, p_logp_ref, p_reward, 1.0 / log(passed / (1 - passed) * (1 - passed_ref) / passed_ref));
-    CHECK(toy_largest_difference(p, best, TOY_ANSWERS) < 1e-12);
+    for (int y = 0; y < TOY_ANSWERS; y++) CHECK_NEAR(counted[y], p[y], 1e-13);
 }
 #endif
 
 static void test_chapter_09(void) {
     RUN_ALL(TEST(chapter_09_losses_match_reference), TEST(chapter_09_preferences_match_reference),
-            TEST(chapter_09_clip_four_cases), TEST(chapter_09_loss_limits), TEST(chapter_09_drift_of_80),
+            TEST(chapter_09_loss_limits), TEST(chapter_09_drift_of_80),
             TEST(chapter_09_rejection_sampling), TEST(chapter_09_weights_and_ratios_by_hand),
             TEST(chapter_09_where_w_is_0_nothing_is_read), TEST(chapter_09_finite_far_away),
             TEST(chapter_09_is_clipped), TEST(chapter_09_gspo_by_hand), TEST(chapter_09_cispo_by_hand),

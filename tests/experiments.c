@@ -9,13 +9,11 @@ static void kl_of_one_place(void) {
     double z0 = random_normal(&rng), z1 = random_normal(&rng);
     for (int from_policy = 0; from_policy < 2; from_policy++)
         for (int i = 0; i < NOISES; i++) {
-            double noise, exact, k1, k3, dev1, dev3;
+            double noise, exact, k1, k3, dev1, dev3, returned, variance1, variance3;
             double pi = 1.0 / (1.0 + exp(noises[i] * (z1 - z0)));
             double kl = log(2.0) + pi * log(pi) + (1.0 - pi) * log(1.0 - pi);
             double other = -log(2.0) - 0.5 * log(pi) - 0.5 * log(1.0 - pi);
-            double p = from_policy ? pi : 0.5, q = from_policy ? 0.5 : pi;
-            double l0 = log(p / q), l1 = log((1.0 - p) / (1.0 - q));
-            double returned;
+            const double both[2][2] = {{-log(2.0), -log(2.0)}, {log(pi), log(1.0 - pi)}};
             const char* row = PRINTED(returned = print_kl_row(logits, ids, 1, 2, noises[i], from_policy, 7));
             CHECK(sscanf(row, "%lf %lf %lf %lf %lf %lf", &noise, &exact, &k1, &k3, &dev1, &dev3) == 6);
             CHECK_NEAR(returned, from_policy ? kl : other, 1e-12);
@@ -24,10 +22,10 @@ static void kl_of_one_place(void) {
             double log_ratio = log(1.0 - pi) + log(2.0);       // of the text's token, as in D3's lines
             CHECK_NEAR(k1, from_policy ? kl : -log_ratio, 6e-4);
             CHECK_NEAR(k3, from_policy ? kl : exp(log_ratio) - 1.0 - log_ratio, 6e-4);
-            double s1 = p * l0 * l0 + (1.0 - p) * l1 * l1;     // E[k1^2] and E[k3^2] over the two tokens
-            double s3 = p * pow(exp(-l0) - 1.0 + l0, 2.0) + (1.0 - p) * pow(exp(-l1) - 1.0 + l1, 2.0);
-            CHECK_NEAR(dev1, sqrt(s1 - returned * returned), 1e-3 * (1.0 + dev1));
-            CHECK_NEAR(dev3, sqrt(s3 - returned * returned), 1e-3 * (1.0 + dev3));
+            kl_moments(&variance1, both[from_policy], both[!from_policy], 2, 1.0, 1);
+            kl_moments(&variance3, both[from_policy], both[!from_policy], 2, 1.0, 3);
+            CHECK_NEAR(dev1, sqrt(variance1), 1e-3 * (1.0 + dev1));
+            CHECK_NEAR(dev3, sqrt(variance3), 1e-3 * (1.0 + dev3));
         }
 }
 
@@ -113,11 +111,11 @@ static void plots_of_little(void) {
 
 static void ranges_have_round_numbers(void) {
     // -0.003 to 0.97: four steps of 0.25 would end at 0.75, of 0.3 at 0.9, of 0.4 at 1.2. A single value has
-    // room above it, a width of 1 at least.
+    // room above it, the least step of its size.
     static const struct { Range r; double low, high; } expected[] = {
-        {{-0.003, 0.97}, -0.4, 1.2}, {{0.306, 1.0}, 0.2, 1.0},       {{0.0, 1.0}, 0.0, 1.0},
-        {{8.5, 500.0}, 0.0, 500.0},  {{-1.5e6, 3e6}, -1.5e6, 4.5e6}, {{5.0, 5.0}, 5.0, 9.0},
-        {{0.25, 0.25}, 0.2, 0.6}};
+        {{-0.003, 0.97}, -0.4, 1.2}, {{0.306, 1.0}, 0.2, 1.0}, {{0.0, 1.0}, 0.0, 1.0}, {{0.1, 0.9}, 0.0, 1.0},
+        {{8.5, 500.0}, 0.0, 500.0}, {{-1.5e6, 3e6}, -1.5e6, 4.5e6}, {{5.0, 5.0}, 5.0, 9.0},
+        {{0.25, 0.25}, 0.2, 0.6}, {{2.0, 2.0}, 2.0, 2.4}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         Range r = round_range(expected[i].r);
         CHECK_NEAR(r.low, expected[i].low, 1e-12);

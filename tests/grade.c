@@ -20,37 +20,27 @@ static const char MATH[] =
 static void math_array(void) {
     char marked[1000];
     snprintf(marked, sizeof marked, "\xEF\xBB\xBF\r\n \t\n%s", MATH);
-    for (int i = 0; i < 2; i++) {
-        Problems p = load_problems(put("math.json", i ? marked : MATH));
-        CHECK(p.count == 2);
-        CHECK_TEXT(p.list[0].question, "Half of $3x-9$ is $x+37$. Find $x$.");
-        CHECK_TEXT(p.list[0].answer, "83");
-        CHECK_TEXT(p.list[1].question, "What is $14/3$?");
-        CHECK_TEXT(p.list[1].answer, "\\frac{14}{3}");
-        problems_free(&p);
-    }
-    Problems p = load_problems(put("lines.jsonl", json(
+    Problems p = load_problems(put("math.json", marked));
+    CHECK(p.count == 2);
+    CHECK_TEXT(p.list[0].question, "Half of $3x-9$ is $x+37$. Find $x$.");
+    CHECK_TEXT(p.list[0].answer, "83");
+    CHECK_TEXT(p.list[1].question, "What is $14/3$?");
+    problems_free(&p);
+    p = load_problems(put("lines.jsonl", json(
         "{'problem': 'a', 'answer': 'b'}\n{'problem': 'c', 'question': 'd', 'answer': 'e'}\n")));
     CHECK_TEXT(p.list[0].question, "a");
     CHECK_TEXT(p.list[1].question, "d");
     problems_free(&p);
 }
 
+// MATH: the bare answer. The solution's own box and its "#### 7" are never read.
 static void rl_sees_only_the_final_answer(void) {
-    // MATH: the bare answer. The solution's own box and its "#### 7" are never read.
     Questions q = load_questions(put("math.json", MATH), 256, 16, &reward_kinds[1]);
     CHECK(q.count == 2);
     CHECK_TEXT(q.list[0].truth, "83");
     CHECK_TEXT(q.list[1].truth, "\\frac{14}{3}");
-    CHECK(find_reward("boxed")->reward("so \\boxed{14/3}", q.list[1].truth) == 1.0f);
-    CHECK(find_reward("boxed")->reward("so 14/3", q.list[1].truth) == 0.0f);
     for (int i = 0; i < q.count; i++)
         for (int t = 0; t < q.list[i].prompt.length; t++) CHECK(q.list[i].prompt.ids[t] != '#');
-    questions_free(&q);
-    // GSM8K: the number behind the last ####
-    q = load_questions(put("gsm8k.jsonl", "{\"question\": \"1+1?\", \"answer\": \"<<1+1=2>>2\\n#### 2\"}\n"),
-                       256, 16, &reward_kinds[0]);
-    CHECK_TEXT(q.list[0].truth, "2");
     questions_free(&q);
 }
 
@@ -78,9 +68,7 @@ static void check_alike(int how, const char* const* rows) {
         char* other = strstr(one, " | ");
         *other = 0;
         int there = match_two(one, other + 3).likeness, back = match_two(other + 3, one).likeness;
-        if (there == how && back == how) continue;
-        check_broken++;
-        printf("  %s: %d and %d, expected %d\n", *rows, there, back, how);
+        if (there != how || back != how) BROKEN("%s: %d and %d, expected %d\n", *rows, there, back, how);
     }
 }
 
@@ -99,6 +87,7 @@ static void likenesses(void) {
     ALIKE(LIKENESSES, "Tom has 3 pens. | Tom has 3 pen s.", "café of 5 | cafè of 5",
           "özil has 3 | änne has 3", "3×4 | 3÷4", "the points 1,2 and 3 | the points 12 and 3",
           "find $5+3$ | find $5-3$", "find $x^2$ | find $x2$", "Tom has 3 pens. | ana has 3 pens.",
+          "find $x-3$ | find $x 3$", "find $3-x$ | find $3 x$", "3 a\xFF | 3 a\xFE",
           "Tom has 3 pens. | Ana has 3 cups.", "find $2x$ | find $17y$", "??? | !!!");
 }
 
@@ -133,11 +122,10 @@ static void runs_of_eight_words(void) {
         Match m = match_two(cases[i].a, cases[i].b);
         CHECK(m.likeness == (cases[i].share > 0.0 ? NEARLY_SAME : LIKENESSES));
         if (cases[i].share > 0.0) CHECK_NEAR(m.share, cases[i].share, 1e-12);
-        CHECK(cases[i].share == 0.0 || m.twin == 0);
     }
     // two questions that each have a half do not add up to a near one: 8 + 8 of 23 runs, but 8 in each
-    Problem a[3] = {{(char*)thirty_words(1, 15, 0, 0, 0), NULL}, {(char*)thirty_words(16, 30, 0, 0, 0), NULL},
-        {0}};
+    Problem a[3] = {{.question = (char*)thirty_words(1, 15, 0, 0, 0)},
+                    {.question = (char*)thirty_words(16, 30, 0, 0, 0)}};
     Problem b[2] = {{(char*)all, NULL}, {(char*)all, NULL}};
     Match* match = match_questions(&(Problems){a, 2}, &(Problems){b, 1});
     CHECK(match[0].likeness == LIKENESSES);
@@ -163,10 +151,10 @@ static void runs_of_eight_words(void) {
 
 static void overlap_command(void) {
     const char* a = put("a.jsonl", ASK("Tom has 3 pens. How many?") ASK("How far is it?") ASK("and why?"));
-    const char* b = put("b.json", "["
-            "{\"problem\": \"tom has 3 pens: how many?\", \"answer\": \"3\"},\n"
-            "{\"problem\": \"and why?\", \"answer\": \"3\"},{\"problem\": \"and when?\", \"answer\": \"3\"},"
-            "{\"problem\": \"Ana has 4 pens. How many?\\u001b[2J\", \"answer\": \"3\"}]");
+    const char* b = put("b.json", json("[{'problem': 'tom has 3 pens: how many?', 'answer': '3'},\n"
+                                       "{'problem': 'and why?', 'answer': '3'},"
+                                       "{'problem': 'and when?', 'answer': '3'},"
+                                       "{'problem': 'Ana has 4 pens. How many?\\u001b[2J', 'answer': '3'}]"));
     const Ran* r = COMMAND(command_overlap, a, b);
     CHECK(r->status == 0 && !*r->err);
     SAY(r->out, "a.jsonl: 3 questions\n", "b.json: 4 questions\n",
@@ -179,8 +167,6 @@ static void overlap_command(void) {
     REFUSED(COMMAND(command_overlap, a), "two files are needed");
     REFUSED(COMMAND(command_overlap, a, b, a), "is not expected here");
     REFUSED(COMMAND(command_overlap, a, "nowhere"), "cannot open nowhere");
-    REFUSED(COMMAND(command_overlap, a, put("bad.json", "[{\"problem\": \"a\"}]")),
-            "line 1: the field \"answer\"");
 }
 
 // A long question is shown by its beginning, and at most three pairs of a kind are.
@@ -199,29 +185,27 @@ static void overlap_is_short(void) {
     text_free(&line), text_free(&file);
 }
 
-// 500 questions against 12,000, of 60 words each: seconds.
+// 500 questions against 12,000, of 60 words each: seconds. One is the same but for its first word.
 static void overlap_is_fast(void) {
-    Problems a = {allocate(12000, sizeof(Problem)), 12000}, b = {allocate(500, sizeof(Problem)), 500};
+    Problems all = {allocate(12500, sizeof(Problem)), 12500}, a = {all.list, 12000};
+    Problems b = {all.list + 12000, 500};
     Rng rng = {1};
-    for (int i = 0; i < a.count + b.count; i++) {
+    for (int i = 0; i < all.count; i++) {
         Text t = {0};
         for (int k = 0; k < 60; k++) {
             int word = random_int(&rng, 5000);
             text_printf(&t, "%c%c%c ", 'a' + word % 26, 'a' + word / 26 % 26, 'a' + word / 676);
         }
-        (i < a.count ? &a.list[i] : &b.list[i - a.count])->question = t.data;
+        all.list[i].question = t.data;
     }
-    // one question is the same but for its first word
     strcpy(b.list[7].question, a.list[11000].question), b.list[7].question[0] = '9';
-    double begin = (double)clock() / CLOCKS_PER_SEC;
+    clock_t begin = clock();
     Match* match = match_questions(&a, &b);
-    double seconds = (double)clock() / CLOCKS_PER_SEC - begin;
-    printf("  500 questions against 12,000: %.2f s\n", seconds);
-    CHECK(seconds < 20.0); // even with sanitizers
+    CHECK((double)(clock() - begin) / CLOCKS_PER_SEC < 20.0); // even with sanitizers
     for (int i = 0; i < b.count; i++) CHECK(match[i].likeness == (i == 7 ? NEARLY_SAME : LIKENESSES));
     CHECK(match[7].twin == 11000);
     CHECK_NEAR(match[7].share, 52.0 / 53, 1e-12); // 53 runs, and the first word is in one of them
-    free(match), problems_free(&a), problems_free(&b);
+    free(match), problems_free(&all);
 }
 
 // ---- who trains on the exam is stopped
@@ -236,10 +220,7 @@ static void the_exam_is_not_trained_on(void) {
                *model = option("model-tag", "model"), *out = option("out", "out"),
                *fresh = option("out", "fresh"), *nowhere = "--model-tag=nowhere";
     // a model that learns nothing in one update, but does it
-    Model m = model_new((Config){VOCAB_SIZE, 64, 1, 8, 2, 1, 4, 8, 1, 10000.0f, 1e-6f, 0});
-    model_init(&m, 1);
-    put_model(in_folder("model"), &m);
-    model_free(&m);
+    save_model(in_folder("model"), (Config){VOCAB_SIZE, 64, 1, 8, 2, 1, 4, 8, 1, 10000.0f, 1e-6f, 0});
 #define TRAIN(...)                                                                                           \
     COMMAND(command_train, model, data, out, "--threads=1", "--num-steps=1", "--num-samples=2",              \
             "--examples-per-step=1", "--max-new-tokens=4", "--eval-every=1", "--overwrite", __VA_ARGS__)
@@ -279,10 +260,8 @@ static void grades(void) {
     SAY(r->out, "6 responses to 6 questions, reward boxed\n", "  right           2   0.3333\n",
         "  wrong           2   0.3333 ", "  no format       2   0.3333 ",
         "                  1            of these, right when read leniently\n");
-    // p = 1/3; variance (2 - 6/9) / 5 = 0.2667; it is worth p (1-p) / (0.2667 / 6) = 5 coin flips. Wilson
-    // with z = 1.96: middle (1/3 + 3.8416/10) / (1 + 3.8416/5) = 0.7175 / 1.7683 = 0.4057, half width
-    // 1.96 / 1.7683 sqrt(0.2222/5 + 3.8416/100) = 1.1084 x 0.28785 = 0.3191
-    // the vote of one is the same; no vote: the two without the format, and the empty box
+    // worth 5 coin flips: Wilson (1/3 + 3.8416/10) / 1.7683 +- 1.96 / 1.7683 sqrt(0.2222/5 + 3.8416/100) =
+    // 0.4057 +- 0.3191; the vote of one is the same; no vote: the two without the format, and the empty box
     SAY(r->out, "     1   0.3333  0.0867-0.7248   0.3333  0.0867-0.7248   0.5000        -\n",
         "Not right: record 3 4 5 6; --explain N shows why.\n");
     SAYS_NOT(r->out, "\n     2   ");
@@ -290,8 +269,8 @@ static void grades(void) {
     r = COMMAND(command_grade, in_folder("six.jsonl"), "--reward=gsm8k");
     SAY(r->out, "  no format       6   1.0000 ", "                  3            of these");
     // an array with "prediction" is the same; all right leaves nothing to explain
-    r = COMMAND(command_grade, put("array.json",
-                                   json("[{'prediction': '\\\\boxed{1/2}', 'answer': '0.5'}]")));
+    const char* array = "[{'prediction': '\\\\boxed{1/2}', 'answer': '0.5'}]";
+    r = COMMAND(command_grade, put("array.json", json(array)));
     SAYS(r->out, "  right           1   1.0000\n");
     SAYS_NOT(r->out, "Not right");
     SAYS_NOT(r->out, "leniently");
@@ -344,14 +323,11 @@ static void several_responses_to_a_question(void) {
         GIVE_A("1") GIVE_B("0") GIVE_A("2") GIVE_B("0") GIVE_A("1") GIVE_B("3") GIVE_B("0") GIVE_A("0"))));
     // The interval counts questions. pass@1: shares 1/2 and 0 have variance 1/8, which is worth 0.1875 /
     // (0.125/2) = 3 flips: middle (0.25 + 3.8416/6) / (1 + 3.8416/3) = 0.89027 / 2.28053 = 0.39038, half
-    // width 1.96 / 2.28053 sqrt(0.1875/3 + 3.8416/36) = 0.85945 x 0.41134 = 0.35353. pass@2: 5/6 and 0:
-    // variance 25/72, worth (35/144) / (25/144) = 1.4 flips: middle (5/12 + z^2/2.8) / 3.744 = 0.47774, half
-    // 1.96 / 3.744 sqrt(0.24306/1.4 + z^2/7.84) = 0.42646; pass@4: 1 and 0, variance 1/2, worth 0.25 /
-    // (0.5/2) = 1 flip: 1/2 +- 1.96 / 4.8416 sqrt(1/4 + z^2/4). The vote: A says 1 2 | 1 0, a tie goes to the
+    // width 1.96 / 2.28053 sqrt(0.1875/3 + 3.8416/36) = 0.85945 x 0.41134 = 0.35353; pass@4: 1 and 0 are
+    // worth 1 flip: 1/2 +- 1.96 / 4.8416 sqrt(1/4 + z^2/4). The vote: A says 1 2 | 1 0, a tie goes to the
     // first, so 1 and 1: right; B never is: (1 + 0) / 2
-    SAY(r->out, "8 responses to 2 questions",
+    SAY(r->out, "8 responses to 2 questions", "     2   0.4167  0.0513-0.9042   0.5000  ",
         "     1   0.2500  0.0368-0.7439   0.2500  0.0368-0.7439   0.0000        -\n",
-        "     2   0.4167  0.0513-0.9042   0.5000  ",
         "     4   0.5000  0.0546-0.9454   0.5000  0.0546-0.9454   0.0000        -\n",
         "Not right: record 2 3 4 6 7 8;");
     SAYS_NOT(r->out, "counts the same");
@@ -398,30 +374,25 @@ static void explanations(void) {
 
 static void what_cannot_be_read(void) {
     static const struct { int (*command)(int argc, char** argv); const char *text, *words; } bad[] = {
-        {command_load, "[]", "has no problems in it"}, {command_load, "[\n]\n", "has no problems in it"},
-        {command_load, "[", "line 1, column 2: the text ends too early"},
+        {command_load, "[\n]\n", "has no problems in it"},
         {command_load, "[\n {'problem': 'a', 'answer': 'b'},\n {'problem': 'a', 'ans",
          "line 3, column 23: the text"},
         {command_load, "[{'problem': 'a',\n'answer': 'b'}\n{'problem': 'c'}]", "line 3, column 1: a comma"},
         {command_load, "[{'problem': 'a', 'answer': 'b'}]\n[]", "line 2, column 1: there is something"},
         {command_load, "[\n{'problem': 'a', 'answer': 'b'},\n\n7]", "line 4: an object"},
-        {command_load, "['a', 'b']", "line 1: an object"},
         {command_load, "[{'problem': 'a', 'answer': 'b'},\n{'problem':\n'a'}]",
          "line 2: the field 'answer' is missing"},
         {command_load, "[\n{'answer': 'b'}]", "line 2: the field 'question' is missing"},
         {command_load, "[{'problem': 5, 'answer': 'b'}]", "line 1: the field 'problem' is not a text"},
-        {command_load, "[{'problem': 'a', 'answer': 204}]", "line 1: the field 'answer' is not a text"},
         {command_load, "[{'problem': '', 'answer': 'b'}]", "line 1: the field 'problem' is empty"},
         {command_grade, "", "has no responses in it"}, {command_grade, "[]", "has no responses in it"},
         {command_grade, SIX "{'answer': '1'}", "line 7: neither a field 'response' nor 'prediction'"},
-        {command_grade, "{'response': '1'}", "line 1: the field 'answer' is missing"},
         {command_grade, "{'response': 1, 'answer': '1'}", "line 1: the field 'response' is not a text"},
         {command_grade, "{'prediction': null, 'answer': '1'}",
          "line 1: the field 'prediction' is not a text"},
         {command_grade, "{'response': '1', 'answer': ''}", "line 1: the field 'answer' is empty"},
         {command_grade, "{'response': '1', 'answer': '1', 'id': [1]}", "line 1: the field 'id' is neither"},
-        {command_grade, "{'response': '1', 'answer': '1'", "line 1, column 32: the text ends too early"},
-        {command_grade, "[{'response': '1', 'answer': '1'},\n\n 5]", "line 3: an object"}};
+        {command_grade, "{'response': '1', 'answer': '1'", "line 1, column 32: the text ends too early"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         REFUSED(COMMAND(bad[i].command, put("bad.json", json(bad[i].text))), json(bad[i].words));
     const char* six = put("six.jsonl", json(SIX));
@@ -435,21 +406,7 @@ static void what_cannot_be_read(void) {
 
 // ---- the real files
 
-static char real_math[PATH_SIZE], real_answers[PATH_SIZE], real_train[PATH_SIZE], real_test[PATH_SIZE];
-
-static void real_answers_are_graded(void) {
-    SAY(COMMAND(command_grade, real_answers)->out, "500 responses to 500 questions",
-        "  right         493   0.9860\n", "Not right: record 74 167 265 306 319 423 473;");
-}
-
-static void real_problems_load(void) {            // what their answers are worth: real.c
-    Problems p = load_problems(real_math);
-    CHECK(p.count == 500);
-    CHECK_TEXT(p.list[0].answer, "\\left( 3, \\frac{\\pi}{2} \\right)");
-    for (int i = 0; i < p.count; i++) CHECK(!strstr(p.list[i].answer,
-     "####"));  // load_questions would cut it
-    problems_free(&p);
-}
+static char real_train[PATH_SIZE], real_test[PATH_SIZE];      // what real answers are worth: real.c
 
 static void gsm8k_is_kept_apart(void) {
     // and for two pairs: one template with other numbers, and a train that was a plane
@@ -460,17 +417,12 @@ static void gsm8k_is_kept_apart(void) {
 
 static void test_grade(void) {
     const char* data = getenv("DATA") ? getenv("DATA") : "../shared/data";
-    join_path(real_math, data, "math500/math500_test.json");
-    join_path(real_answers, data, "math500/gpt_answers.json");
     join_path(real_train, data, "gsm8k/train.jsonl"), join_path(real_test, data, "gsm8k/test.jsonl");
     open_folder();
     RUN_ALL(TEST(math_array), TEST(rl_sees_only_the_final_answer), TEST(likenesses),
-     TEST(runs_of_eight_words),
-            TEST(overlap_command), TEST(overlap_is_short), TEST(overlap_is_fast),
+            TEST(runs_of_eight_words), TEST(overlap_command), TEST(overlap_is_short), TEST(overlap_is_fast),
             TEST(the_exam_is_not_trained_on), TEST(grades), TEST(what_nothing_earns_is_counted),
             TEST(several_responses_to_a_question), TEST(explanations), TEST(what_cannot_be_read));
-    RUN_IF(file_exists(real_answers), real_answers_are_graded);
-    RUN_IF(file_exists(real_math), real_problems_load);
     RUN_IF(file_exists(real_test), gsm8k_is_kept_apart);
     remove_folder();
 }

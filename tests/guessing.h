@@ -3,9 +3,7 @@
 
 // a model small enough for a test; its vocabulary is the real one
 static Model tiny_model(uint64_t seed) {
-    Model m = model_new((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0});
-    model_init(&m, seed);
-    return m;
+    return random_model((Config){VOCAB_SIZE, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0}, seed);
 }
 
 // questions.jsonl in this folder: ten sums
@@ -41,15 +39,31 @@ static Model guessing_model(uint64_t seed) {
     return m;
 }
 
-// A rollout to this question that says this; [17+26] is a call, which the tool answers.
-static Rollout* says(const char* question, const char* text) {
-    Tokens t = {0}, prompt = {0};
+// The tokens of a text in which [17+26] is a call and @ is <|assistant_end|>.
+static Tokens spelled(const char* text) {
+    Tokens t = {0};
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        tokens_add(&t, c == '[' ? PYTHON_START : c == ']' ? PYTHON_END : c == '@' ? ASSISTANT_END : c, 1);
+    }
+    return t;
+}
+
+// The rollout of these tokens as an answer to a question, the tool's included.
+static Rollout* play(const char* question, const char* text) {
+    Tokens t = spelled(text), prompt = {0};
     render_prompt(&prompt, question);
-    for (const char* p = text; *p; p++)
-        tokens_add(&t, *p == '[' ? PYTHON_START : *p == ']' ? PYTHON_END : (unsigned char)*p, 1);
-    tokens_add(&t, ASSISTANT_END, 1);
     Rollout* r = play_script(&prompt, t.ids, t.length);
     tokens_free(&t), tokens_free(&prompt);
+    return r;
+}
+
+// The same, and <|assistant_end|> ends it.
+static Rollout* says(const char* question, const char* text) {
+    Text t = {0};
+    text_printf(&t, "%s@", text);
+    Rollout* r = play(question, t.data);
+    text_free(&t);
     return r;
 }
 
@@ -63,13 +77,13 @@ static Rollout* all_say(const char* question, const char* const* texts, int K) {
     }
     all = rollouts_new(K, T);
     for (int k = 0; k < K; k++) {
-        size_t size = (size_t)(one[k]->prompt + one[k]->length) * sizeof(int);
-        all[k].prompt = one[k]->prompt;
-        all[k].length = one[k]->length;
-        all[k].finished = one[k]->finished;
-        memcpy(all[k].ids, one[k]->ids, size);
-        memcpy(all[k].mask, one[k]->mask, size);
-        rollouts_free(one[k]);
+        Rollout *to = &all[k], *from = one[k];
+        to->prompt = from->prompt;
+        to->length = from->length;
+        to->finished = from->finished;
+        memcpy(to->ids, from->ids, (size_t)(from->prompt + from->length) * sizeof(int));
+        memcpy(to->mask, from->mask, (size_t)(from->prompt + from->length) * sizeof(int));
+        rollouts_free(from);
     }
     return all;
 }

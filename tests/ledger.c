@@ -1,15 +1,7 @@
-// The claims ledger: what the three documents say, sentence by sentence, and what the chapters find.
-// One table at the end: the document, the place, a check, the document's own words, the expected verdict.
-//
-// The test compares all with docs/claims.md, which `make golden` writes, and looks the quotations up.
-//
-// The number that a document states may stand here, the number that is found never. A check returns:
-//
-//     holds           as the document says it
-//     holds if ...    not in general, but under the condition that the table names
-//     does not hold   the computation says otherwise; the table says what is true instead
-//
-// The history of a model, or what somebody else measured, is not here: nothing could prove it wrong.
+// The claims ledger: what the three documents say, sentence by sentence, and what the chapters find (the
+// table at the end), against docs/claims.md, which `make golden` writes. The number that a document states
+// may stand here, the number that is found never. A check returns HOLDS as the document says it, HOLDS_IF
+// under the condition that the table names, DOES_NOT_HOLD where the table says what is true instead.
 
 typedef enum { HOLDS, HOLDS_IF, DOES_NOT_HOLD, VERDICTS } Verdict;
 static const char* const verdict_words[VERDICTS] = {"holds", "holds if ", "does not hold: "};
@@ -23,9 +15,9 @@ enum { MANY_TOKENS = 4000 };
 static const float* same(double value) {
     static float x[4][MANY_TOKENS];
     static int next;
-    next = (next + 1) % 4;
-    for (int i = 0; i < MANY_TOKENS; i++) x[next][i] = (float)value;
-    return x[next];
+    float* out = x[next++ % 4];
+    for (int i = 0; i < MANY_TOKENS; i++) out[i] = (float)value;
+    return out;
 }
 
 // A mask of MANY_TOKENS ones.
@@ -40,9 +32,8 @@ static const char* zero(double x, double floor) { return fabs(x) < floor ? "0" :
 
 // ---- the 27-answer model of chapter 4: toy_fill's logits number k at a scale, with the 0/1 reward
 
-typedef struct {
-    double theta[TOY_PARAMS], logp[TOY_PARAMS], reward[TOY_PARAMS];
-    double J, value[TOY_STATES], grad[TOY_PARAMS]; // expected reward, V of each prefix, gradient of J
+typedef struct { // J the expected reward, V of each prefix, the gradient of J
+    double theta[TOY_PARAMS], logp[TOY_PARAMS], reward[TOY_PARAMS], J, value[TOY_STATES], grad[TOY_PARAMS];
 } Toy;
 
 static Toy toy_new(int k, double scale) {
@@ -55,9 +46,8 @@ static Toy toy_new(int k, double scale) {
 }
 
 static double toy_expected(const double* logp, const double* reward) {
-    double J = 0.0;
-    for (int y = 0; y < TOY_ANSWERS; y++) J += exp(toy_sum_along(logp, y)) * reward[TOY_LAST + y];
-    return J;
+    double value[TOY_STATES], grad[TOY_PARAMS];
+    return toy_solve(value, grad, logp, reward);
 }
 
 // Other rewards of a digit sum. kind 0: its closeness to 3, 1: its size, 2: is it 4?
@@ -69,28 +59,18 @@ static void toy_fill_reward(double* reward, int kind) {
     }
 }
 
-// 300 steps of exact gradient ascent.
-static void toy_ascent(double* logp, const Toy* toy, const double* reward) {
-    double theta[TOY_PARAMS], no_reference[TOY_PARAMS] = {0};
+// Exact gradient ascent on the reward minus beta KL.
+static void toy_ascent(double* logp, const Toy* toy, const double* reward, double beta, double rate,
+                       int steps) {
+    double theta[TOY_PARAMS];
     memcpy(theta, toy->theta, sizeof theta);
-    toy_ascend(theta, no_reference, reward, 0.0, 1.0, 300);
+    toy_ascend(theta, toy->logp, reward, beta, rate, steps);
     toy_log_policy(logp, theta);
 }
 
-// RL on groups of 8, `passes` steps each, clipped or not; log(pi/pi_ref) is taken off the reward, times beta.
-typedef struct {
-    int advantage, updates, passes;
-    float clip; // 0 = the plain policy gradient
-    double beta, rate;
-} ToyTraining;
-
-static void toy_sample(int* entry, const double* logp, Rng* rng) {
-    for (int t = 0, s = 0; t < TOY_T; t++) {
-        double u = random_uniform(rng) - exp(logp[TOY_V * s]);
-        entry[t] = TOY_V * s + (u >= 0.0) + (u >= exp(logp[TOY_V * s + 1]));
-        s = entry[t] + 1;
-    }
-}
+// RL on groups of 8, `passes` steps each, with the plain policy gradient (clip 0) or clipped; beta times
+// log(pi/pi_ref) is taken off the reward.
+typedef struct { int advantage, updates, passes; float clip; double beta, rate; } ToyTraining;
 
 static void toy_train(double* logp, const Toy* ref, const double* reward, ToyTraining o, Rng* rng) {
     enum { K = 8, N = K * TOY_T };
@@ -103,8 +83,10 @@ static void toy_train(double* logp, const Toy* ref, const double* reward, ToyTra
     for (int step = 0; step < o.updates * o.passes; step++) {
         if (step % o.passes == 0) {
             float r[K] = {0};
-            for (int k = 0; k < K; k++) toy_sample(entry + k * TOY_T, logp, rng);
             for (int i = 0; i < N; i++) {
+                int first = i % TOY_T ? TOY_V * (entry[i - 1] + 1) : 0; // the row of the prefix
+                double u = random_uniform(rng) - exp(logp[first]);
+                entry[i] = first + (u >= 0.0) + (u >= exp(logp[first + 1]));
                 old[i] = (float)logp[entry[i]];
                 r[i / TOY_T] += (float)(reward[entry[i]] - o.beta * (logp[entry[i]] - ref->logp[entry[i]]));
             }
@@ -159,13 +141,12 @@ static Verdict check_zero_variance(Text* f) {
 
 // nanochat's extract_answer: the first "#### " with a number behind it, as text without its commas; or "".
 static void nanochat_answer(char* out, const char* text) {
+    const char* p = strstr(text, "#### ");
+    while (p && !strspn(p + 5 + (p[5] == '-'), "0123456789.,")) p = strstr(p + 1, "#### ");
+    size_t n = p ? (p[5] == '-') + strspn(p + 5 + (p[5] == '-'), "0123456789.,") : 0;
+    for (size_t i = 0; i < n; i++)
+        if (p[5 + i] != ',') *out++ = p[5 + i];
     *out = 0;
-    for (const char* p = strstr(text, "#### "); p && !*out; p = strstr(p + 1, "#### ")) {
-        size_t sign = p[5] == '-', n = strspn(p + 5 + sign, "0123456789.,"), length = 0;
-        for (size_t i = 0; n && i < sign + n; i++)
-            if (p[5 + i] != ',') out[length++] = p[5 + i];
-        out[length] = 0;
-    }
 }
 
 static Verdict check_last_hash(Text* f) {
@@ -210,27 +191,24 @@ static Verdict check_lucky_guess(Text* f) {
     return decide(reward == 1.0f, 0);
 }
 
-// Variance of one rollout's gradient, with the mean reward as baseline, over the square of its mean.
-static double toy_noise(const Toy* toy, const double* reward) {
-    double grad[TOY_PARAMS], mean[TOY_STATES];
-    for (int s = 0; s < TOY_STATES; s++) mean[s] = toy_expected(toy->logp, reward);
-    double variance = toy_rollout_gradient(grad, toy->logp, reward, mean, 1.0, CREDIT_WHOLE);
-    return variance / inner_product(grad, grad, TOY_PARAMS);
-}
-
+// Noise over signal: the variance of one rollout's gradient, with the mean reward as baseline, over the
+// square of its mean; for the two finer rewards and 0/1.
 static Verdict check_finer_reward(Text* f) {
     Toy toy = toy_new(1, 1.0);
-    double finer[TOY_PARAMS], logp[TOY_PARAMS], plain = toy_noise(&toy, toy.reward), noise[2], right[2];
-    for (int kind = 0; kind < 2; kind++) {
-        toy_fill_reward(finer, kind);
-        noise[kind] = toy_noise(&toy, finer);
-        toy_ascent(logp, &toy, finer);
+    double reward[TOY_PARAMS], logp[TOY_PARAMS], grad[TOY_PARAMS], mean[TOY_STATES], noise[3], right[3];
+    memcpy(reward, toy.reward, sizeof reward);
+    for (int kind = 2; kind >= 0; kind--) {
+        if (kind < 2) toy_fill_reward(reward, kind);
+        for (int s = 0; s < TOY_STATES; s++) mean[s] = toy_expected(toy.logp, reward);
+        double variance = toy_rollout_gradient(grad, toy.logp, reward, mean, 1.0, CREDIT_WHOLE);
+        noise[kind] = variance / inner_product(grad, grad, TOY_PARAMS);
+        toy_ascent(logp, &toy, reward, 0.0, 1.0, 300);
         right[kind] = toy_expected(logp, toy.reward);
     }
     text_printf(f, "digits that add up to 3. Noise over signal of one rollout's gradient: %.2f for 0/1, "
                 "%.2f for closeness to 3, %.2f for the size of the sum; right after training on the finer "
-                "two: %.3f, %.3f", plain, noise[0], noise[1], right[0], right[1]);
-    int aims = noise[0] < plain && right[0] > 0.9, elsewhere = noise[1] < plain && right[1] > 0.9;
+                "two: %.3f, %.3f", noise[2], noise[0], noise[1], right[0], right[1]);
+    int aims = noise[0] < noise[2] && right[0] > 0.9, elsewhere = noise[1] < noise[2] && right[1] > 0.9;
     return decide(aims && elsewhere, aims);
 }
 
@@ -304,14 +282,11 @@ static Verdict check_no_clip(Text* f) {
 // What a token counts under the token mean over what it counts in the sum, for two answers.
 static double length_factor(int length_1, int length_2) {
     float mean[80], sum[80];
-    int mask[80] = {0};
-    memcpy(mask, ones(), (size_t)length_1 * sizeof *mask);
-    memcpy(mask + 40, ones(), (size_t)length_2 * sizeof *mask);
+    int mask[80];
+    for (int i = 0; i < 80; i++) mask[i] = i % 40 < (i < 40 ? length_1 : length_2);
     token_weights(mean, mask, 2, 40, NORM_TOKEN_MEAN, 0);
     token_weights(sum, mask, 2, 40, NORM_SEQUENCE_SUM, 0);
-    for (int i = 0; i < 80; i++)
-        if (mask[i] && fabs(mean[i] / sum[i] - mean[0] / sum[0]) > 1e-6) return NAN; // not one factor
-    return mean[0] / sum[0];
+    return fabs(mean[40] / sum[40] - mean[0] / sum[0]) < 1e-6 ? mean[0] / sum[0] : NAN; // NaN: two factors
 }
 
 static Verdict check_equivalent_loss(Text* f) {
@@ -322,19 +297,12 @@ static Verdict check_equivalent_loss(Text* f) {
 }
 
 static Verdict check_tool_mask(Text* f) {
-    Tokens script = {0}, prompt = {0};
+    Rollout* r = play("How many?", "[12*3]#### 36");
     Text forced = {0};
-    float logp[EXPRESSION_SIZE] = {0}, w[EXPRESSION_SIZE], dlogp[EXPRESSION_SIZE];
-    int moved[2] = {0, 0}; // forced tokens with a gradient, sampled tokens with one
-    tokens_add(&prompt, BOS, 0);
-    tokens_add(&script, PYTHON_START, 1);
-    tokens_add_text(&script, "12*3", 4, 1);
-    tokens_add(&script, PYTHON_END, 1);
-    tokens_add_text(&script, "#### 36", 7, 1);
-    Rollout* r = play_script(&prompt, script.ids, script.length);
+    float logp[64], w[64], dlogp[64];
     int *ids = r->ids + r->prompt, *mask = r->mask + r->prompt;
+    int sampled = count_masked(mask, r->length), moved[2] = {0, 0}; // with a gradient: forced, sampled
     token_weights(w, mask, 1, r->length, NORM_TOKEN_MEAN, 0);
-    text_append(&forced, "", 0);
     for (int t = 0; t < r->length; t++) {
         logp[t] = mask[t] ? -1.0f : NAN; // whoever read a forced token's would show it
         if (!mask[t]) decode_tokens(&forced, ids + t, 1, 1);
@@ -342,38 +310,36 @@ static Verdict check_tool_mask(Text* f) {
     loss_policy_gradient(dlogp, logp, same(0.5), w, r->length);
     for (int t = 0; t < r->length; t++) moved[mask[t] != 0] += dlogp[t] != 0.0f;
     text_printf(f, "after 12*3 the tool inserts %s with mask 0; of its %d tokens %d get a gradient, of the "
-                "%d sampled ones %d", forced.data, r->length - script.length, moved[0], script.length,
-                moved[1]);
-    int right = !strcmp(forced.data, "<|output_start|>36<|output_end|>") && moved[0] == 0 &&
-                moved[1] == script.length;
-    text_free(&forced), tokens_free(&script), tokens_free(&prompt), rollouts_free(r);
-    return decide(right, 0);
+                "%d sampled ones %d", forced.data, r->length - sampled, moved[0], sampled, moved[1]);
+    int as_told = !strcmp(forced.data, "<|output_start|>36<|output_end|>");
+    text_free(&forced), rollouts_free(r);
+    return decide(as_told && moved[0] == 0 && moved[1] == sampled, 0);
 }
 
 static Verdict check_pass_meaning(Text* f) {
     double once = 0.0, sixteen = 0.0, truth = 1.0 - pow(0.8, 16);
-    for (int c = 0; c <= 32; c++) once += binomial(32, c, 0.2) * pass_at_k(32, c, 1);
-    for (int c = 0; c <= 32; c++) sixteen += binomial(32, c, 0.2) * pass_at_k(32, c, 16);
+    for (int c = 0; c <= 32; c++) {
+        once += binomial(32, c, 0.2) * pass_at_k(32, c, 1);
+        sixteen += binomial(32, c, 0.2) * pass_at_k(32, c, 16);
+    }
     text_printf(f, "answers right with probability 0.2, expectation over 32 samples: pass@1 %.6f, pass@16 "
                 "%.6f; 1-0.8^16 = %.6f", once, sixteen, truth);
     return decide(fabs(once - 0.2) < 1e-12 && fabs(sixteen - truth) < 1e-12, 0);
 }
 
 static Verdict check_pass_rises(Text* f) {
-    int falls = 0, rises = 0, level = 0;
+    int steps[3] = {0}; // falls, level, rises
     for (int n = 2; n <= 16; n++)
         for (int c = 0; c <= n; c++)
             for (int k = 1; k < n; k++) {
                 double step = pass_at_k(n, c, k + 1) - pass_at_k(n, c, k);
-                rises += step > 0.0;
-                falls += step < 0.0;
-                level += step == 0.0;
+                steps[1 + (step > 0.0) - (step < 0.0)]++;
             }
     double rare = pass_at_k(16, 1, 1), always = pass_at_k(16, 16, 1), same = pass_at_k(16, 1, 16);
     text_printf(f, "all cases up to 16 samples, from k to k+1: %d rises, %d falls, %d level, at 0 or at 1. "
-                "1 right of 16 and 16 of 16: the same pass@16, %g, and pass@1 %.4f and %g", rises, falls,
-                level, same, rare, always);
-    return decide(falls == 0 && rises > 0 && same == pass_at_k(16, 16, 16) && rare < 0.1 * always, 0);
+                "1 right of 16 and 16 of 16: the same pass@16, %g, and pass@1 %.4f and %g", steps[2],
+                steps[0], steps[1], same, rare, always);
+    return decide(!steps[0] && steps[2] && same == pass_at_k(16, 16, 16) && rare < 0.1 * always, 0);
 }
 
 // In passes of one answer through the model: forward 1, backward 2. Sampling is one forward.
@@ -400,28 +366,24 @@ static Verdict check_one_task(Text* f) {
 
 static Verdict check_two_values(Text* f) {
     const char* const texts[] = {"#### 42", "#### 41.99", "6*7=42, so #### 24", "", "42", "#### 42 apples"};
-    double p = 0.05, bits = -(p * log2(p) + (1.0 - p) * log2(1.0 - p));
-    int other = 0;
-    for (int i = 0; i < 6; i++) {
-        float r = reward_gsm8k(texts[i], "#### 42");
-        other += r != 0.0f && r != 1.0f;
-    }
+    double p = 0.05, odds = zero_variance_odds(p, 16);
+    int other = 6;
+    for (int i = 0; i < 6; i++)
+        for (int r = 0; r < 2; r++) other -= reward_gsm8k(texts[i], "#### 42") == (float)r;
     text_printf(f, "6 responses, %d rewards other than 0 and 1. Right 1 in 20, a reward carries %.3f bits, "
-                "and %.3f of the groups of 16 are zero-variance", other, bits, zero_variance_odds(p, 16));
-    return decide(other == 0 && zero_variance_odds(p, 16) > 0.25, 0);
+                "and %.3f of the groups of 16 are zero-variance", other,
+                -(p * log2(p) + (1.0 - p) * log2(1.0 - p)), odds);
+    return decide(other == 0 && odds > 0.25, 0);
 }
 
 // Mean KL to the start after 20 trainings, and the least share of right answers among them.
 static double train_twenty(double* least, const Toy* ref, const double* reward, ToyTraining o) {
-    double logp[TOY_PARAMS], kl = 0.0;
+    double logp[TOY_PARAMS], ratio[TOY_PARAMS], kl = 0.0;
     *least = 1.0;
     for (int seed = 0; seed < 20; seed++) {
-        Rng rng = {(uint64_t)seed};
-        toy_train(logp, ref, reward, o, &rng);
-        for (int y = 0; y < TOY_ANSWERS; y++) {
-            double log_p = toy_sum_along(logp, y);
-            kl += exp(log_p) * (log_p - toy_sum_along(ref->logp, y)) / 20;
-        }
+        toy_train(logp, ref, reward, o, &(Rng){(uint64_t)seed});
+        for (int e = 0; e < TOY_PARAMS; e++) ratio[e] = logp[e] - ref->logp[e];
+        kl += toy_expected(logp, ratio) / 20;
         *least = fmin(*least, toy_expected(logp, ref->reward));
     }
     return kl;
@@ -454,30 +416,22 @@ static Verdict check_no_clipping(Text* f) {
     return decide(kl[0] > 1.1 * kl[1], fabs(kl[0] - kl[1]) < 1e-9 && kl[2] > 2.0 * kl[3]);
 }
 
-// The first 64 weights after 40 AdamW steps towards 1. From step 20 on: the same moments, or new ones.
-static void train_stopped(float* weights, int lost) {
-    Model m = model_new((Config){8, 4, 1, 4, 1, 1, 4, 4, 1, 10000.0f, 1e-6f, 0});
-    Optimizer o = optimizer_new(&m.config);
-    model_init(&m, 1);
-    model_zero_grads(&m);
-    for (int step = 0; step < 40; step++) {
-        if (step == 20 && lost) {
-            optimizer_free(&o);
-            o = optimizer_new(&m.config);
-        }
-        for (size_t i = 0; i < m.weights.count; i++) m.grads.memory[i] = m.weights.memory[i] - 1.0f;
-        adamw_step(&m, &o, 0.01f, (AdamOptions){0.9f, 0.95f, 1e-8f, 0.0f});
-    }
-    memcpy(weights, m.weights.memory, 64 * sizeof(float));
-    optimizer_free(&o), model_free(&m);
-}
-
+// 64 weights after 40 AdamW steps towards 1. From step 20 on: the same moments, or new ones.
 static Verdict check_resume(Text* f) {
-    float kept[64], lost[64];
+    float weights[2][64];
     double gap = 0.0;
-    train_stopped(kept, 0);
-    train_stopped(lost, 1);
-    for (int i = 0; i < 64; i++) gap = fmax(gap, fabs((double)lost[i] - kept[i]));
+    for (int lost = 0; lost < 2; lost++) {
+        Model m = random_model((Config){8, 4, 1, 4, 1, 1, 4, 4, 1, 10000.0f, 1e-6f, 0}, 1);
+        Optimizer o[2] = {optimizer_new(&m.config), optimizer_new(&m.config)};
+        model_zero_grads(&m);
+        for (int step = 0; step < 40; step++) {
+            for (size_t i = 0; i < m.weights.count; i++) m.grads.memory[i] = m.weights.memory[i] - 1.0f;
+            adamw_step(&m, &o[lost && step >= 20], 0.01f, (AdamOptions){0.9f, 0.95f, 1e-8f, 0.0f});
+        }
+        memcpy(weights[lost], m.weights.memory, sizeof weights[lost]);
+        optimizer_free(&o[0]), optimizer_free(&o[1]), model_free(&m);
+    }
+    for (int i = 0; i < 64; i++) gap = fmax(gap, fabs((double)weights[1][i] - weights[0][i]));
     text_printf(f, "40 AdamW steps of 0.01: when the moments are lost after 20, weights end up to %.4f away "
                 "from the unbroken run. Ours are saved: a resumed run is the same to the bit (tests of the "
                 "files)", gap);
@@ -502,44 +456,41 @@ static Verdict check_comparison(Text* f) {
     advantages_grpo(adv, reward, 4, 1e-6f);
     advantages_grpo(same, shifted, 4, 1e-6f);
     double exact = expected_gradient(0.3, 8, ADVANTAGE_RLOO) / (0.3 * 0.7);
+    double gap = fmax(fabs(adv[0] - same[0]), fabs(adv[3] - same[3]));
     text_printf(f, "advantages %+.4f and %+.4f, with 5 more for every answer %+.4f and %+.4f. Without a "
                 "value model RLOO's expected gradient is %.6f times the true one", adv[0], adv[3], same[0],
                 same[3], exact);
-    double gap = fmax(fabs(adv[0] - same[0]), fabs(adv[3] - same[3]));
     return decide(gap < 1e-6 && fabs(exact - 1.0) < 1e-6, 0);
 }
 
 // Two rewards (digit sum 3 or 4), two algorithms (centered, GRPO), one start.
 static Verdict check_signal_and_algorithm(Text* f) {
     Toy ref = toy_new(1, 1.0);
-    double logp[TOY_PARAMS], four[TOY_PARAMS], got[4], other[4];
+    double logp[TOY_PARAMS], four[TOY_PARAMS], got[4];
     toy_fill_reward(four, 2);
     text_printf(f, "27 answers, 150 updates, digit sum 3 and 4: start %.2f, %.2f", ref.J,
                 toy_expected(ref.logp, four));
+    int where = 1;
     for (int i = 0; i < 4; i++) {
-        Rng rng = {5};
         ToyTraining o = {i % 2 ? ADVANTAGE_GRPO : ADVANTAGE_CENTERED, 150, 1, 0.0f, 0.0, 0.5};
-        toy_train(logp, &ref, i < 2 ? ref.reward : four, o, &rng);
-        double sums[2] = {toy_expected(logp, ref.reward), toy_expected(logp, four)};
+        toy_train(logp, &ref, i < 2 ? ref.reward : four, o, &(Rng){5});
+        const double sums[2] = {toy_expected(logp, ref.reward), toy_expected(logp, four)};
         got[i] = sums[i / 2];
-        other[i] = sums[1 - i / 2];
+        where &= got[i] > 0.8 && sums[1 - i / 2] < 0.1;
         text_printf(f, "; reward for %d, %s %.2f, %.2f", 3 + i / 2, i % 2 ? "GRPO" : "centered", sums[0],
                     sums[1]);
     }
-    int where = 1;
-    for (int i = 0; i < 4; i++) where &= got[i] > 0.8 && other[i] < 0.1;
     text_printf(f, ". The reward says where to, the algorithm how fast");
     return decide(where && got[1] > got[0] && got[3] > got[2], 0);
 }
 
 // Scores of n answers from nothing but the odds with which each beats each, by descent on loss_reward_model.
 static void fit_scores(double* score, const double* truth, int n) {
-    for (int i = 0; i < n; i++) score[i] = 0.0;
+    memset(score, 0, (size_t)n * sizeof *score);
     for (int step = 0; step < 2000; step++) {
         double grad[4] = {0};
-        for (int i = 0; i < n * n; i++) {
+        for (int i = 0; i < n * n; i++) { // a pair of an answer with itself moves nothing
             float chosen, rejected;
-            if (i / n == i % n) continue;
             loss_reward_model(&chosen, &rejected, (float)score[i / n], (float)score[i % n]);
             grad[i / n] += sigmoid(truth[i / n] - truth[i % n]) * chosen;
             grad[i % n] += sigmoid(truth[i / n] - truth[i % n]) * rejected;
@@ -549,10 +500,11 @@ static void fit_scores(double* score, const double* truth, int n) {
 }
 
 static Verdict check_pairs(Text* f) {
-    double share[3] = {0.6, 0.8, 0.95}, truth[4] = {2.0, 1.0, 0.5, -1.0}, score[4], worst = 0.0;
+    const double share[3] = {0.6, 0.8, 0.95}, truth[4] = {2.0, 1.0, 0.5, -1.0};
+    double score[4], worst = 0.0;
     text_printf(f, "share of annotators who take B, and r(B) - r(A) by Bradley-Terry, fitted:");
     for (int i = 0; i < 3; i++) {
-        double odds[2] = {log(share[i] / (1.0 - share[i])), 0.0};
+        const double odds[2] = {log(share[i] / (1.0 - share[i])), 0.0};
         fit_scores(score, odds, 2);
         worst = fmax(worst, fabs(score[0] - score[1] - odds[0]));
         text_printf(f, " %.0f%% %.3f;", 100.0 * share[i], score[0] - score[1]);
@@ -584,7 +536,7 @@ static Verdict check_four(Text* f) {
     for (int i = 0; i < 4; i++) r[i] = reward_boxed(four_responses[i], "83");
     text_printf(f, "(3x-9)/2 = x+37 %s x = 83; rewards [%g, %g, %g, %g]", solves ? "at" : "not at", r[0],
                 r[1], r[2], r[3]);
-    return decide(solves && r[0] == 1.0f && r[1] == 1.0f && r[2] == 0.0f && r[3] == 0.0f, 0);
+    return decide(solves && !memcmp(r, (float[]){1, 1, 0, 0}, sizeof r), 0);
 }
 
 static Verdict check_r3(Text* f) {
@@ -619,23 +571,25 @@ static Verdict check_near_miss(Text* f) {
 
 // ---- D3, sections 1 to 4
 
+// log p(tau) of a walk to the right that once slipped
+static const Trajectory world_path = {4, {2, 3, 2, 3, 4}, {1, 1, 1, 1}, {0, 0, 0, 1}};
+static double world_theta[CHAIN_STATES] = {1, 1, 1, 1, 1}, world_slip;
+static double world_logprob(void) {
+    double by_policy, by_world;
+    ChainPolicy pi = chain_policy_from(world_theta);
+    return trajectory_logprob(&by_policy, &by_world, &world_path, &pi, world_slip);
+}
+
 static Verdict check_no_dynamics(Text* f) {
-    const Trajectory tau = {4, {2, 3, 2, 3, 4}, {1, 1, 1, 1}, {0, 0, 0, 1}}; // to the right, and once slipped
-    const double slips[3] = {1.0 / 6.0, 0.3, 0.01}, h = 1e-5;
-    double theta[CHAIN_STATES] = {1, 1, 1, 1, 1}, score[CHAIN_STATES], logp[3], side[2], gap = 0.0, a, b;
-    ChainPolicy pi = chain_policy_from(theta);
-    score_trajectory(score, &tau, &pi);
+    static const double slips[3] = {1.0 / 6.0, 0.3, 0.01};
+    double score[CHAIN_STATES], logp[3], gap = 0.0;
+    ChainPolicy pi = chain_policy_from(world_theta);
+    score_trajectory(score, &world_path, &pi);
     for (int i = 0; i < 3; i++) {
-        logp[i] = trajectory_logprob(&a, &b, &tau, &pi, slips[i]);
-        for (int s = 1; s < CHAIN_GOAL; s++) {
-            for (int up = 0; up < 2; up++) {
-                theta[s] = 1.0 + (up ? h : -h);
-                ChainPolicy moved = chain_policy_from(theta);
-                side[up] = trajectory_logprob(&a, &b, &tau, &moved, slips[i]);
-            }
-            theta[s] = 1.0;
-            gap = fmax(gap, fabs((side[1] - side[0]) / (2 * h) - score[s]));
-        }
+        world_slip = slips[i];
+        logp[i] = world_logprob();
+        for (int s = 1; s < CHAIN_GOAL; s++)
+            gap = fmax(gap, fabs(slope(world_logprob, &world_theta[s], NULL) - score[s]));
     }
     text_printf(f, "log p(tau) in three worlds: %.3f, %.3f, %.3f; its gradient by differences is (%.4f, "
                 "%.4f, %.4f) in all three, the difference %s", logp[0], logp[1], logp[2], score[1], score[2],
@@ -646,18 +600,18 @@ static Verdict check_no_dynamics(Text* f) {
 static Verdict check_discount_converges(Text* f) {
     static double one[10000];
     for (int t = 0; t < 10000; t++) one[t] = 1.0;
-    double a = discounted_return(one, 1000, 0.99), b = discounted_return(one, 10000, 0.99),
-           c = discounted_return(one, 1000, 1.0), d = discounted_return(one, 10000, 1.0);
+    double limit = discounted_return(one, 10000, 0.99), none = discounted_return(one, 10000, 1.0);
     text_printf(f, "1 on every step, 1000 and 10000 steps: %.3f and %.3f with gamma 0.99 (limit 1/(1-gamma) "
-                "= 100), %g and %g with gamma 1", a, b, c, d);
-    return decide(fabs(b - 100.0) < 1e-9 && d == 10.0 * c, 0);
+                "= 100), %g and %g with gamma 1", discounted_return(one, 1000, 0.99), limit,
+                discounted_return(one, 1000, 1.0), none);
+    return decide(fabs(limit - 100.0) < 1e-9 && none == 10000.0, 0);
 }
 
 // A jackpot of 3 on one answer, which the first policy finds now and then. The best of 16 is 3, 0 or 1.
 static Verdict check_expectation(Text* f) {
     Toy start = toy_new(2, 1.0);
     double logp[TOY_PARAMS], J[2], best[2];
-    toy_ascent(logp, &start, start.reward);
+    toy_ascent(logp, &start, start.reward, 0.0, 1.0, 300);
     for (int i = 0; i < 2; i++) {
         const double* policy = i ? logp : start.logp;
         double right = toy_expected(policy, start.reward);
@@ -686,11 +640,11 @@ static Verdict check_relative(Text* f) {
     return decide(worst < 1e-12 && fabs(V[0][2] - V[1][2]) > 0.1 && fabs(A[0] - A[1]) > 0.05, 0);
 }
 
-// Share of ten days in the band under "on below the threshold", in a room with another heater.
-static double share_by_hand(double threshold, double heat) {
+// Share of ten days in the band under "on below the threshold", in a room with a heater of 4.5 F a step.
+static double share_by_hand(double threshold) {
     double now = 70.0, share = 0.0;
     for (int t = 0; t < 10 * THERMOSTAT_STEPS; t++) {
-        now += (now < threshold ? heat : 0.0) - thermostat_loss * (now - thermostat_outside);
+        now += (now < threshold ? 4.5 : 0.0) + thermostat_rate(now, 0);
         share += thermostat_in_band(now) / (10.0 * THERMOSTAT_STEPS);
     }
     return share;
@@ -699,7 +653,7 @@ static double share_by_hand(double threshold, double heat) {
 static Verdict check_thermostat(Text* f) {
     const double random[2] = {0.0, 0.0}, step[2] = {0.0, -1e6}; // so large that the sigmoid is a step
     double w[2], curve[THERMOSTAT_UPDATES], day[THERMOSTAT_STEPS];
-    double same = share_by_hand(70.0, 4.5), best = share_by_hand(68.25, 4.5);
+    double same = share_by_hand(70.0), best = share_by_hand(68.25);
     Rng rng = {1};
     train_thermostat(w, curve, 1);
     double before = test_thermostat(day, random, 100, &rng), learned = test_thermostat(day, w, 100, &rng),
@@ -759,8 +713,7 @@ static float padded_logprob(Model* m, int before, int T) {
 }
 
 static Verdict check_padding(Text* f) {
-    Model m = model_new((Config){8, 16, 2, 16, 2, 1, 8, 16, 1, 10000.0f, 1e-6f, 0});
-    model_init(&m, 3);
+    Model m = random_model((Config){8, 16, 2, 16, 2, 1, 8, 16, 1, 10000.0f, 1e-6f, 0}, 3);
     for (size_t i = 0; i < m.weights.count; i++) m.weights.memory[i] *= 3.0f; // no even odds
     float alone = padded_logprob(&m, 0, 7), behind = padded_logprob(&m, 0, 12);
     float before = padded_logprob(&m, 5, 12);
@@ -778,23 +731,23 @@ static Verdict check_size(Text* f) {
 
 static Verdict check_bandit(Text* f) {
     Toy toy = toy_new(1, 1.0);
-    double by_token[TOY_PARAMS], by_answer[TOY_PARAMS], weight[TOY_ANSWERS], total = 0.0;
-    for (int y = 0; y < TOY_ANSWERS; y++) total += exp(toy_sum_along(toy.logp, y));
-    for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = exp(toy_sum_along(toy.logp, y)) * toy_verify(y);
+    double by_token[TOY_PARAMS], by_answer[TOY_PARAMS], p[TOY_ANSWERS], weight[TOY_ANSWERS], total = 0.0;
+    toy_probabilities(p, toy.logp);
+    for (int y = 0; y < TOY_ANSWERS; y++) total += p[y];
+    for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = p[y] * toy_verify(y);
     toy_answer_gradient(by_answer, toy.logp, weight);
     toy_rollout_gradient(by_token, toy.logp, toy.reward, NULL, 1.0, CREDIT_TO_GO);
     double gap = fmax(toy_largest_difference(by_answer, toy.grad, TOY_PARAMS),
                       toy_largest_difference(by_token, toy.grad, TOY_PARAMS));
     text_printf(f, "27 answers: the products of their token probabilities add up to %.12f, those of the "
                 "right ones to %.12f, as Bellman says step by step (%.12f). The gradient by Bellman, over "
-                "answers and over tokens: the difference is %s", total, toy_expected(toy.logp, toy.reward),
-                toy.J, zero(gap, 1e-12));
+                "answers and over tokens: the difference is %s", total, toy_pass_rate(p), toy.J,
+                zero(gap, 1e-12));
     return decide(gap < 1e-12 && fabs(total - 1.0) < 1e-12, 0);
 }
 
 static Verdict check_point_six_percent(Text* f) {
-    double late[501] = {0};
-    late[500] = 1.0;
+    const double late[501] = {[500] = 1.0};
     double credit = 100.0 * discounted_return(late, 501, 0.99);
     text_printf(f, "0.99^500 = %.3f%% (500 tokens have 499 steps between them: %.3f%%); rounded %.1f%%",
                 credit, credit / 0.99, credit);
@@ -803,9 +756,9 @@ static Verdict check_point_six_percent(Text* f) {
 
 static Verdict check_discount_bias(Text* f) {
     Toy toy = toy_new(1, 1.0);
-    double grad[TOY_PARAMS], angle[3], gammas[3] = {1.0, 0.99, 0.9};
+    double grad[TOY_PARAMS], angle[3];
     for (int i = 0; i < 3; i++) {
-        toy_rollout_gradient(grad, toy.logp, toy.reward, NULL, gammas[i], CREDIT_TO_GO);
+        toy_rollout_gradient(grad, toy.logp, toy.reward, NULL, (double[]){1.0, 0.99, 0.9}[i], CREDIT_TO_GO);
         angle[i] = toy_angle(grad, toy.grad, TOY_PARAMS);
     }
     text_printf(f, "the expected gradient of three-token answers turns away from the true one by %.3f, %.3f "
@@ -845,13 +798,12 @@ static Verdict check_value_function(Text* f) {
     for (int i = 0; i < 18; i++) {
         Toy toy = toy_new(1 + i / 3, 1.0 + i % 3);
         for (int s = 0; s < TOY_STATES; s++) mean[s] = toy.J;
-        double none = toy_rollout_gradient(grad, toy.logp, toy.reward, NULL, 1.0, CREDIT_TO_GO),
-               by_mean = toy_rollout_gradient(grad, toy.logp, toy.reward, mean, 1.0, CREDIT_TO_GO),
-               by_value = toy_rollout_gradient(grad, toy.logp, toy.reward, toy.value, 1.0, CREDIT_TO_GO);
-        const double left[2] = {by_mean / none, by_value / by_mean};
-        for (int j = 0; j < 2; j++) {
-            low[j] = fmin(low[j], left[j]);
-            high[j] = fmax(high[j], left[j]);
+        const double* const baselines[3] = {NULL, mean, toy.value};
+        double variance[3];
+        for (int j = 0; j < 3; j++) {
+            variance[j] = toy_rollout_gradient(grad, toy.logp, toy.reward, baselines[j], 1.0, CREDIT_TO_GO);
+            if (j) low[j - 1] = fmin(low[j - 1], variance[j] / variance[j - 1]);
+            if (j) high[j - 1] = fmax(high[j - 1], variance[j] / variance[j - 1]);
         }
     }
     text_printf(f, "18 policies over 27 answers. Subtracting the mean leaves %.2f to %.2f of the gradient's "
@@ -861,41 +813,37 @@ static Verdict check_value_function(Text* f) {
 }
 
 // How many of nine seeds learn to hold the pole, and their mean number of steps until then.
-static int seeds_solved(double* steps, int baseline) {
-    CartPoleRun run;
-    int solved = 0;
-    *steps = 0.0;
-    for (uint64_t seed = 1000; seed < 1009; seed++) {
-        train_cartpole(&run, seed, baseline, cartpole_learning_rate);
-        solved += run.solved >= 0;
-        *steps += run.solved >= 0 ? run.solved : 0;
-    }
-    *steps /= solved > 0 ? solved : 1;
-    return solved;
-}
-
 static Verdict check_cartpole(Text* f) {
-    double steps_mean, steps_value;
-    int mean = seeds_solved(&steps_mean, BASELINE_GROUP_MEAN);
-    int value = seeds_solved(&steps_value, BASELINE_VALUE);
+    CartPoleRun run;
+    int solved[BASELINES] = {0};
+    double steps[BASELINES] = {0};
+    for (int i = 0; i < 9 * BASELINES; i++) {
+        train_cartpole(&run, (uint64_t)(1000 + i % 9), i / 9, cartpole_learning_rate);
+        if (run.solved < 0) continue;
+        solved[i / 9]++;
+        steps[i / 9] += run.solved;
+    }
+    const int mean = BASELINE_GROUP_MEAN, value = BASELINE_VALUE;
     text_printf(f, "of 9 seeds the group mean solves %d, a value function %d, after %.0f and %.0f steps of "
-                "REINFORCE on average", mean, value, steps_mean, steps_value);
-    return decide(mean < 5, 0);
+                "REINFORCE on average", solved[mean], solved[value], steps[mean] / max_int(solved[mean], 1),
+                steps[value] / max_int(solved[value], 1));
+    return decide(solved[mean] < 5, 0);
 }
 
 // ---- D3, section 5: KL
 
 // A reward model that pays 2 for the wrong answer "222".
 static Verdict check_hole(Text* f) {
-    double betas[4] = {4.0, 0.5, 0.25, 0.1}, p[TOY_ANSWERS], score[4] = {0}, right[4] = {0};
+    const double betas[4] = {4.0, 0.5, 0.25, 0.1};
+    double p[TOY_ANSWERS], score[4], right[4];
     Toy ref = toy_new(2, 1.0);
     ref.reward[TOY_PARAMS - 1] = 2.0;
     text_printf(f, "a reward model pays 2 for one wrong answer. At the optimum, its score and the share of "
                 "right answers:");
     for (int i = 0; i < 4; i++) {
         toy_optimum(p, ref.logp, ref.reward, betas[i]);
-        for (int y = 0; y < TOY_ANSWERS; y++) score[i] += p[y] * ref.reward[TOY_LAST + y];
-        for (int y = 0; y < TOY_ANSWERS; y++) right[i] += p[y] * toy_verify(y);
+        right[i] = toy_pass_rate(p);
+        score[i] = right[i] + 2.0 * p[TOY_ANSWERS - 1];
         text_printf(f, "%s beta %g: %.3f, %.3f", i ? ";" : "", betas[i], score[i], right[i]);
     }
     return decide(score[3] > score[1] && right[1] > right[0] && right[2] < right[1] && right[3] < 0.01, 0);
@@ -919,12 +867,10 @@ static Verdict check_kl_properties(Text* f) {
     return decide(fabs(there - back) > 0.01 && same == 0.0 && least > 0.0 && far > detour, 0);
 }
 
-// A policy and a reference over n tokens. The estimators of chapter 8 take (policy, reference); D3's printed
-// lines, -log_ratio and exp(log_ratio) - 1 - log_ratio, are the same functions with the two exchanged.
+// A policy and a reference over n tokens. D3's printed lines, -log_ratio and exp(log_ratio) - 1 - log_ratio,
+// are the estimators of chapter 8 with the sign of the log-ratio turned: right where pi_ref wrote the text.
 typedef struct { int n; double pi[VOCAB_SIZE], ref[VOCAB_SIZE]; } TwoPolicies;
 typedef struct { double mean, variance, negative; } Moments;
-enum { FROM_PI, FROM_REF };
-enum { AS_TAUGHT, AS_PRINTED };
 
 static TwoPolicies five_tokens(double drift) {
     TwoPolicies t = {.n = 5};
@@ -943,28 +889,18 @@ static TwoPolicies noisy_policy(double noise) { // as in D3's experiment 2: nois
     return t;
 }
 
-static void estimate(float* k, const TwoPolicies* t, int estimator, int form) {
-    float a[VOCAB_SIZE], b[VOCAB_SIZE];
-    for (int v = 0; v < t->n; v++) {
-        a[v] = (float)(form == AS_PRINTED ? t->ref : t->pi)[v];
-        b[v] = (float)(form == AS_PRINTED ? t->pi : t->ref)[v];
-    }
-    (estimator == 1 ? kl_k1 : kl_k3)(k, a, b, t->n);
-}
-
-static Moments moments(const TwoPolicies* t, int estimator, int form, int sampler) { // exact, over all tokens
-    float k[VOCAB_SIZE];
-    Moments m = {0.0, 0.0, 0.0};
-    const double* logp = sampler == FROM_REF ? t->ref : t->pi;
-    estimate(k, t, estimator, form);
-    for (int v = 0; v < t->n; v++) {
-        m.mean += exp(logp[v]) * k[v];
-        m.variance += exp(logp[v]) * k[v] * k[v];
-        m.negative += k[v] < 0.0f ? exp(logp[v]) : 0.0;
-    }
-    m.variance -= m.mean * m.mean;
+// Exact, over all n tokens that p writes, whose log-ratio is that of p to q; sign -1 turns it.
+static Moments moments(const double* p, const double* q, int n, double sign, int estimator) {
+    double slope;
+    Moments m = {0};
+    m.mean = kl_moments(&m.variance, p, q, n, sign, estimator);
+    for (int v = 0; v < n; v++)
+        if (kl_estimate(&slope, sign * (p[v] - q[v]), estimator) < 0.0) m.negative += exp(p[v]);
     return m;
 }
+static Moments as_taught(const TwoPolicies* t, int k) { return moments(t->pi, t->ref, t->n, 1.0, k); }
+static Moments printed_from_pi(const TwoPolicies* t, int k) { return moments(t->pi, t->ref, t->n, -1.0, k); }
+static Moments printed_from_ref(const TwoPolicies* t, int k) { return moments(t->ref, t->pi, t->n, 1.0, k); }
 
 static Verdict check_k1_k3(Text* f) {
     const double drifts[3] = {0.5, 1.0, 3.0};
@@ -973,7 +909,7 @@ static Verdict check_k1_k3(Text* f) {
                 "of k3:");
     for (int i = 0; i < 3; i++) {
         TwoPolicies t = five_tokens(drifts[i]);
-        Moments k1 = moments(&t, 1, AS_TAUGHT, FROM_PI), k3 = moments(&t, 3, AS_TAUGHT, FROM_PI);
+        Moments k1 = as_taught(&t, 1), k3 = as_taught(&t, 3);
         double exact = exact_kl(t.pi, t.ref, 5);
         text_printf(f, "%s drift %g: %.4f; %.4f, %.3g, %.0f%%; %.4f, %.3g, %.0f%%", i ? "." : "", drifts[i],
                     exact, k1.mean, k1.variance, 100.0 * k1.negative, k3.mean, k3.variance,
@@ -989,12 +925,10 @@ static Verdict check_k1_k3(Text* f) {
 static Verdict check_printed(Text* f, int estimator) {
     TwoPolicies t = five_tokens(1.0);
     double exact = exact_kl(t.pi, t.ref, 5), other = exact_kl(t.ref, t.pi, 5);
-    double turned = moments(&t, estimator, AS_TAUGHT, FROM_PI).mean;
-    double pi = moments(&t, estimator, AS_PRINTED, FROM_PI).mean;
-    double ref = moments(&t, estimator, AS_PRINTED, FROM_REF).mean;
+    double pi = printed_from_pi(&t, estimator).mean, ref = printed_from_ref(&t, estimator).mean;
     text_printf(f, "samples from pi, KL(pi||ref) %.4f: as printed it averages %.4f, with the sign turned "
-                "%.4f. Samples from pi_ref, KL(ref||pi) %.4f: as printed %.4f", exact, pi, turned, other,
-                ref);
+                "%.4f. Samples from pi_ref, KL(ref||pi) %.4f: as printed %.4f", exact, pi,
+                as_taught(&t, estimator).mean, other, ref);
     return decide(fabs(pi - exact) < 1e-6, fabs(ref - other) < 1e-6);
 }
 
@@ -1004,10 +938,8 @@ static Verdict check_printed_k3(Text* f) { return check_printed(f, 3); }
 // |expected gradient - gradient of KL| / |gradient of KL| when an estimate is subtracted from the reward.
 static double reward_error(int estimator, double drift) {
     TwoPolicies t = five_tokens(drift);
-    double exact[5], other[5], weight[5], grad[5];
-    float k[5];
-    estimate(k, &t, estimator, AS_TAUGHT);
-    for (int i = 0; i < 5; i++) weight[i] = k[i];
+    double exact[5], other[5], weight[5], grad[5], slope;
+    for (int i = 0; i < 5; i++) weight[i] = kl_estimate(&slope, t.pi[i] - t.ref[i], estimator);
     exact_kl_gradient(exact, other, t.pi, t.ref, 5);
     softmax_score_sum(grad, t.pi, weight, 5);
     return toy_relative_error(grad, exact, 5);
@@ -1039,13 +971,15 @@ static Verdict check_sum_or_mean(Text* f) {
 // ---- D3, sections 6 to 8
 
 static Verdict check_no_negative(Text* f) {
-    const float logp[4] = {-9.0f, -0.5f, -1.0f, -1.5f}, w[4] = {0, 1, 1, 1}, adv[4] = {-1, -1, -1, -1};
+    const float logp[4] = {-9.0f, -0.5f, -1.0f, -1.5f}, w[4] = {0, 1, 1, 1};
     float sft[4], policy[4];
     int down = 0, blamed = 0;
     loss_sft(sft, logp, w, 4);
-    loss_policy_gradient(policy, logp, adv, w, 4);
-    for (int t = 0; t < 4; t++) down += sft[t] > 0.0f;
-    for (int t = 0; t < 4; t++) blamed += policy[t] > 0.0f;
+    loss_policy_gradient(policy, logp, same(-1.0), w, 4);
+    for (int t = 0; t < 4; t++) {
+        down += sft[t] > 0.0f;
+        blamed += policy[t] > 0.0f;
+    }
     text_printf(f, "tokens of an answer that the loss pushes down: SFT %d of 3, policy gradient with a "
                 "negative advantage %d of 3", down, blamed);
     return decide(down == 0 && blamed == 3, 0);
@@ -1079,37 +1013,34 @@ static Verdict check_dpo(Text* f) {
     return decide(gap < 1e-7 && one < 1e-6 && tenth < 1e-6, 0);
 }
 
-// The distance of best-of-N from the nearest KL-regularized optimum, over all beta (a fine grid).
-static double best_of_n_distance(const double* logp_ref, const double* reward, int N) {
-    double p_ref[TOY_ANSWERS], p[TOY_ANSWERS], best[TOY_ANSWERS];
-    double least = 1.0, at = 0.0, low = log(0.02), high = log(20.0);
+// The distance of best of 4 from the nearest KL-regularized optimum, over all beta: the middle third of the
+// logarithms in which it lies is cut into three again.
+static double best_of_n_distance(const double* logp_ref, const double* reward) {
+    double p_ref[TOY_ANSWERS], p[TOY_ANSWERS], best[TOY_ANSWERS], distance[2];
+    double low = log(0.02), high = log(20.0);
     toy_probabilities(p_ref, logp_ref);
-    toy_best_of_n(p, p_ref, reward + TOY_LAST, N);
-    for (double step = 0.1; step > 1e-12; step *= 0.1) {
-        for (double x = low; x <= high; x += step) {
-            toy_optimum(best, logp_ref, reward, exp(x));
-            double distance = toy_largest_difference(p, best, TOY_ANSWERS);
-            if (distance < least) at = x;
-            least = fmin(least, distance);
+    toy_best_of_n(p, p_ref, reward + TOY_LAST, 4);
+    for (int round = 0; round < 100; round++) {
+        double third = (high - low) / 3.0;
+        for (int i = 0; i < 2; i++) {
+            toy_optimum(best, logp_ref, reward, exp(low + (1 + i) * third));
+            distance[i] = toy_largest_difference(p, best, TOY_ANSWERS);
         }
-        low = at - step; // look closer around the best one
-        high = at + step;
+        if (distance[0] < distance[1]) high -= third;
+        else low += third;
     }
-    return least;
+    return distance[0];
 }
 
 static Verdict check_three_routes(Text* f) {
     Toy ref = toy_new(2, 1.0);
-    double theta[TOY_PARAMS], logp[TOY_PARAMS], graded[TOY_PARAMS], beta = 0.5;
-    double p[TOY_ANSWERS], best[TOY_ANSWERS];
-    memcpy(theta, ref.theta, sizeof theta);
-    toy_ascend(theta, ref.logp, ref.reward, beta, 2.0 / (0.3 + beta), 5000);
-    toy_log_policy(logp, theta);
+    double logp[TOY_PARAMS], graded[TOY_PARAMS], p[TOY_ANSWERS], best[TOY_ANSWERS], beta = 0.5;
+    toy_ascent(logp, &ref, ref.reward, beta, 2.0 / (0.3 + beta), 5000);
     toy_probabilities(p, logp);
     toy_optimum(best, ref.logp, ref.reward, beta);
     toy_fill_reward(graded, 0);
     double rl = toy_largest_difference(p, best, TOY_ANSWERS), dpo = dpo_distance(ref.logp, ref.theta, beta);
-    double two = best_of_n_distance(ref.logp, ref.reward, 4), more = best_of_n_distance(ref.logp, graded, 4);
+    double two = best_of_n_distance(ref.logp, ref.reward), more = best_of_n_distance(ref.logp, graded);
     text_printf(f, "distance from the optimum: RL %s, DPO %s. Best of 4 from the nearest optimum of any "
                 "beta: %s for a 0/1 reward, %.4f for a graded one", zero(rl, 1e-6), zero(dpo, 1e-6),
                 zero(two, 1e-6), more);
@@ -1129,17 +1060,16 @@ static Verdict check_cheating(Text* f) {
 
 // Equal gains per doubling of the samples? Twelve questions with p = 1/2, 1/4, 1/8 ..., or one with p = 1/4.
 static double doubling_spread(Text* f, int questions) {
-    double last = 0.0, low = 1.0, high = 0.0;
-    for (int k = 4; k <= 64; k *= 2) {
-        double score = 0.0;
-        for (int j = 1; j <= questions; j++)
-            score += pass_at_k(4096, questions > 1 ? 4096 >> j : 1024, k) / questions;
-        if (k > 4) {
-            text_printf(f, " %.3f", score - last);
-            low = fmin(low, score - last);
-            high = fmax(high, score - last);
+    double low = 1.0, high = 0.0;
+    for (int k = 4; k < 64; k *= 2) {
+        double gain = 0.0;
+        for (int j = 1; j <= questions; j++) {
+            int right = questions > 1 ? 4096 >> j : 1024;
+            gain += (pass_at_k(4096, right, 2 * k) - pass_at_k(4096, right, k)) / questions;
         }
-        last = score;
+        text_printf(f, " %.3f", gain);
+        low = fmin(low, gain);
+        high = fmax(high, gain);
     }
     return high / low;
 }
@@ -1191,10 +1121,8 @@ static Verdict check_mean_per_token(Text* f) {
 // Experiment 2's printed lines, averaged exactly over what pi_ref and what pi would have written.
 static Verdict check_small_drift(Text* f) {
     TwoPolicies t = noisy_policy(0.1);
-    double ref_k1 = moments(&t, 1, AS_PRINTED, FROM_REF).mean;
-    double ref_k3 = moments(&t, 3, AS_PRINTED, FROM_REF).mean;
-    double pi_k1 = moments(&t, 1, AS_PRINTED, FROM_PI).mean;
-    double pi_k3 = moments(&t, 3, AS_PRINTED, FROM_PI).mean;
+    double ref_k1 = printed_from_ref(&t, 1).mean, ref_k3 = printed_from_ref(&t, 3).mean;
+    double pi_k1 = printed_from_pi(&t, 1).mean, pi_k3 = printed_from_pi(&t, 3).mean;
     text_printf(f, "%d tokens, noise 0.1 on the logits, printed k1 and k3: %+.5f and %+.5f on average over "
                 "text from pi_ref, %+.5f and %+.5f over text from pi", t.n, ref_k1, ref_k3, pi_k1, pi_k3);
     int ref_agrees = fabs(ref_k1 - ref_k3) < 0.1 * ref_k3, pi_agrees = fabs(pi_k1 - pi_k3) < 0.1 * pi_k3;
@@ -1203,20 +1131,21 @@ static Verdict check_small_drift(Text* f) {
 
 static Verdict check_large_drift(Text* f) {
     const double noise[4] = {0.1, 0.5, 1.0, 2.0};
-    double dev_k1[4], dev_k3[4], negative = 0.0;
+    double last = 0.0, negative = 0.0;
+    int rises = 1, wilder[4]; // is k1 the one that fluctuates more?
     text_printf(f, "standard deviation of one token's k1 and k3 as printed, text from pi_ref:");
     for (int i = 0; i < 4; i++) {
         TwoPolicies t = noisy_policy(noise[i]);
-        Moments k1 = moments(&t, 1, AS_PRINTED, FROM_REF), k3 = moments(&t, 3, AS_PRINTED, FROM_REF);
-        dev_k1[i] = sqrt(k1.variance);
-        dev_k3[i] = sqrt(k3.variance);
+        Moments k1 = printed_from_ref(&t, 1), k3 = printed_from_ref(&t, 3);
         negative += k3.negative;
-        text_printf(f, " %.3g and %.3g at noise %g;", dev_k1[i], dev_k3[i], noise[i]);
+        rises &= k1.variance > last && negative == 0.0;
+        wilder[i] = k1.variance > k3.variance;
+        last = k1.variance;
+        text_printf(f, " %.3g and %.3g at noise %g;", sqrt(k1.variance), sqrt(k3.variance), noise[i]);
     }
     text_printf(f, " k3 below 0: %.0f%%", 100.0 * negative);
-    int rises = dev_k1[1] > dev_k1[0] && dev_k1[2] > dev_k1[1] && dev_k1[3] > dev_k1[2] && negative == 0.0;
-    int near = dev_k1[0] > dev_k3[0] && dev_k1[1] > dev_k3[1] && dev_k1[2] > dev_k3[2];
-    return decide(rises && near && dev_k1[3] > dev_k3[3], rises && near);
+    int near = rises && wilder[0] && wilder[1] && wilder[2];
+    return decide(near && wilder[3], near);
 }
 
 static Verdict check_six_of_eight(Text* f) {
@@ -1410,20 +1339,6 @@ static const Claim claims[] = {
 };
 enum { CLAIMS = sizeof claims / sizeof *claims };
 
-// Text for a cell of a Markdown table: what Markdown would read as a mark of its own gets a backslash.
-static void append_cell(Text* out, const char* text) {
-    for (; *text; text++) {
-        if (strchr("\\|*_<>$[]", *text)) text_append(out, "\\", 1);
-        text_append(out, text, 1);
-    }
-}
-
-// Is this what the row expects?
-static int is_expected(Verdict verdict, const Claim* c) {
-    const char* words = verdict_words[verdict];
-    return verdict == HOLDS ? !strcmp(c->verdict, words) : !strncmp(c->verdict, words, strlen(words));
-}
-
 // Computes everything. Returns how many verdicts are not the expected ones.
 static int write_ledger(Text* out) {
     int count[VERDICTS] = {0}, wrong = 0;
@@ -1437,16 +1352,17 @@ static int write_ledger(Text* out) {
         Text found = {0};
         Verdict verdict = c->check(&found);
         count[verdict]++;
-        if (!is_expected(verdict, c)) {
-            printf("  claim %d %s, expected '%s': %s\n", i + 1, verdict_words[verdict], c->verdict,
-            found.data);
+        const char* words = verdict_words[verdict];
+        if (strncmp(c->verdict, words, strlen(words) + (verdict == HOLDS))) { // "holds" and nothing else
+            printf("  claim %d %s, expected '%s': %s\n", i + 1, words, c->verdict, found.data);
             wrong++;
         }
         text_printf(out, "| %d | D%d, %s", i + 1, c->document, c->place);
         const char* const cells[] = {c->quote, c->says, found.data, c->verdict};
         for (int k = 0; k < 4; k++) {
-            text_append(out, k == 1 ? "<br>" : " | ", k == 1 ? 4 : 3);
-            append_cell(out, cells[k]);
+            text_printf(out, k == 1 ? "<br>" : " | ");
+            for (const char* s = cells[k]; *s; s++) // what Markdown would read as a mark gets a backslash
+                text_printf(out, strchr("\\|*_<>$[]", *s) ? "\\%c" : "%c", *s);
         }
         text_printf(out, " |\n");
         text_free(&found);
@@ -1461,23 +1377,16 @@ static void claims_have_the_expected_verdicts(void) {
     CHECK(write_ledger(&text) == 0);
     compare("docs/claims.md", text.data);
     text_free(&text);
-    for (int i = 0; i < CLAIMS; i++) {
-        CHECK(i == 0 || claims[i].document >= claims[i - 1].document);
-        for (int j = 0; j < i; j++) CHECK(claims[i].check != claims[j].check);
-    }
 }
 
 // The parts of a quotation stand in the document, in this order.
 static int is_quoted(const char* document, const char* quote) {
-    static const char* const gap = " … ";
-    char part[512];
     while (document && *quote) {
-        const char* end = strstr(quote, gap);
-        size_t length = end ? (size_t)(end - quote) : strlen(quote);
-        snprintf(part, sizeof part, "%.*s", (int)length, quote);
+        const char* gap = strstr(quote, " … ");
+        char part[512];
+        snprintf(part, sizeof part, "%.*s", gap ? (int)(gap - quote) : (int)strlen(quote), quote);
         document = strstr(document, part);
-        if (document) document += length;
-        quote += length + (end ? strlen(gap) : 0);
+        quote += strlen(part) + (gap ? strlen(" … ") : 0);
     }
     return document != NULL;
 }

@@ -59,14 +59,4 @@ static double p_objective(const double* at, double beta) {
     return J;
 }
 
-// The slope of f, a function of the 39 logits, in logit e at p_theta.
-static double p_slope(double (*f)(const double* theta), int e) {
-    const double h = 1e-5;
-    double at[TOY_PARAMS];
-    memcpy(at, p_theta, sizeof at);
-    at[e] = p_theta[e] + h;
-    double up = f(at);
-    at[e] = p_theta[e] - h;
-    return (up - f(at)) / (2.0 * h);
-}
 #endif
