@@ -436,7 +436,7 @@ static void chapter_12_threads_change_nothing(void) {
         Pairs p = {0};
         Pair* list[20];
         for (int i = 0; i < 20; i++)
-            pairs_add(&p, i % 3 ? "1+1?" : "Yes?", "It is <<1+1=2>>2, that is it.", i % 2 ? "no" : "not at all");
+            pairs_add(&p, i % 3 ? "1+1?" : "Yes?", "It is <<1+1=2>>2, I think.", i % 2 ? "no" : "not at all");
         render_pairs(&p, 96, "many");
         for (int i = 0; i < 20; i++) list[i] = &p.list[i];
         for (int threads = 1; threads <= 4; threads++) {
@@ -453,13 +453,6 @@ static void chapter_12_threads_change_nothing(void) {
         pairs_free(&p), model_free(&policy);
     }
     set_threads(1);
-}
-
-static int same_files(const char* a, const char* b) {
-    Text x = read_file(in_folder(a)), y = read_file(in_folder(b));
-    int same = x.length == y.length && !memcmp(x.data, y.data, x.length);
-    text_free(&x), text_free(&y);
-    return same;
 }
 
 // metrics.csv of two runs of six updates: the same but for the seconds.
