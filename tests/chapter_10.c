@@ -197,7 +197,7 @@ static void chapter_10_every_row_by_its_formula(void) {
         double low = w.o.clip_low, high = w.o.clip_high;
         for (const Group* g = w.group; g < w.group + QUESTIONS; g++) {
             const float *ref = l->kl_in_reward || !l->reference ? NULL : g->logp_ref, *old = g->logp_old;
-            const float* value[2] = {g->value_old, g->value};                  // of the first pass, the second
+            const float* value[2] = {g->value_old, g->value};                 // of the first pass, the second
             const int* mask = g->mask;
             float d[256], log_ratio[256], sum[SAMPLES];
             for (int pass = 0; pass < passes && l->value; pass++)

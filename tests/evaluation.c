@@ -204,6 +204,7 @@ static void the_table_for_programs(void) {
 
 static void test_evaluation(void) {
     RUN_ALL(TEST(every_pass_at_k_has_an_interval), TEST(all_or_nothing_is_no_certainty),
-            TEST(the_last_k_is_all), TEST(votes_of_one_question), TEST(a_question_is_added), TEST(surer_than_coins_is_nobody),
-            TEST(difference_on_the_same_questions), TEST(who_solved_what), TEST(the_table_for_programs));
+            TEST(the_last_k_is_all), TEST(votes_of_one_question), TEST(a_question_is_added),
+            TEST(surer_than_coins_is_nobody), TEST(difference_on_the_same_questions), TEST(who_solved_what),
+            TEST(the_table_for_programs));
 }

@@ -109,7 +109,7 @@ static void trace_runs_every_method(void) {
         SAYS(r->out, methods[i].name);
         CHECK(longest_line(r->out) <= 80);
     }
-    const Ran* r = COMMAND(command_trace, "7+7?", tag, "--num-samples=4", "--max-new-tokens=9", "--threads=1");
+    const Ran* r = COMMAND(command_trace, "7+7?", tag, "--num-samples=4", "--max-new-tokens=9");
     CHECK(r->status == 0 && longest_line(r->out) <= 80);
     SAYS_NOT(r->out, "One update");
     SAYS_NOT(r->out, "dlogp");
