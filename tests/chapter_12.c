@@ -582,13 +582,9 @@ static void chapter_12_models_of_the_wrong_kind(void) {
         REFUSED(run_command(cases[i].command, words), cases[i].why);
     }
     CHECK(!file_exists(in_folder("no")));
-    // with permission it runs, and the result is no policy
+    // with permission it runs
     const char* rm = option("out", "rm");
     WORKS(COMMAND(command_reward_model, policy, data, exam, "--allow-overlap", "--threads=1", rm));
-    REFUSED(COMMAND(command_eval, option("model-tag", "rm")), "holds a reward model");
-    // dpo's own folder holds a policy; as a reward model's it is refused (the kind of run is asked first)
-    WORKS(COMMAND(command_dpo, policy, data, "--threads=1", option("out", "dpo")));
-    REFUSED(COMMAND(command_reward_model, option("resume", "dpo")), "of kind \"dpo\"");
 }
 
 static void chapter_12_best_of_n_learns_what_it_keeps(void) {

@@ -471,45 +471,33 @@ static int digit_tool(int* forced, int capacity, const int* ids, int length) {
     return n;
 }
 
-// The training batch of the rollouts: a prompt but for its last token, then its K continuations; `shared` =
-// 0: each one written out. Sampled tokens are scored, forced ones not.
-static void batch_of_rollouts(Batch* b, const Tokens* prompts, int B, int K, const Rollout* rollouts,
-                              int shared) {
-    int targets[2 * CONTEXT];
-    for (int q = 0; q < B; q++) {
-        int P = prompts[q].length - 1, root = shared ? batch_add(b, prompts[q].ids, NULL, P, -1) : -1;
+// What was recorded is in every bit what training computes, from the packed answers to each prompt and from
+// one plain pass for each, and what chapter 3's functions make of its logits. Returns how many of the sampled
+// tokens have the largest logit.
+static int check_logp(Model* m, int B, int K, const Rollout* r) {
+    int T1 = r->T - 1, largest = 0, *mask = allocate((size_t)(K * T1), sizeof(int));
+    float *out = floats((size_t)(K * T1)), logp, entropy;
+    for (int q = 0; q < B; q++, r += K) {
+        shift_mask(mask, r->mask, K, T1 + 1);
+        answers_forward(out, m, r->ids, mask, K, T1 + 1);
+        CHECK(same_bits(out, r->logp, (size_t)(K * T1)));
         for (int k = 0; k < K; k++) {
-            const Rollout* r = &rollouts[q * K + k];
-            int from = shared ? P : 0, n = r->prompt + r->length - from;
-            for (int t = 0; t < n; t++)
-                targets[t] = t + 1 < n && r->mask[from + t + 1] ? r->ids[from + t + 1] : -1;
-            batch_add(b, r->ids + from, targets, n - 1, root);
+            int n = r[k].prompt + r[k].length;
+            plain_pass(out, m, r[k].ids, r[k].mask + 1, n, NULL);
+            CHECK(same_bits(out, r[k].logp, (size_t)n - 1));
+            const float* z = m->acts.logits;
+            for (int t = 0; t + 1 < n; t++) {
+                if (!r[k].mask[t + 1]) continue;
+                token_logprobs(&logp, z, r[k].ids + t, 1, 2, VOCAB_SIZE);
+                token_entropy(&entropy, z, 1, VOCAB_SIZE);
+                CHECK(r[k].logp[t] == logp && r[k].entropy[t] == entropy);
+                largest += z[r[k].ids[t + 1]] == maximum(z, VOCAB_SIZE);
+                z += VOCAB_SIZE;
+            }
         }
     }
-}
-
-// What was recorded is in every bit what the training pass computes, with the prompts shared and written out,
-// and what chapter 3's functions make of its logits.
-static void check_logp(Model* m, const Tokens* prompts, int B, int K, const Rollout* rollouts) {
-    for (int shared = 0; shared < 2; shared++) {
-        Batch b = {0};
-        int different = 0, at = 0;
-        batch_of_rollouts(&b, prompts, B, K, rollouts, shared);
-        model_forward(m, &b);
-        for (int i = 0; i < B * K; i++)
-            for (int t = 0; t < rollouts[i].T - 1; t++) {
-                const Rollout* r = &rollouts[i];
-                const float* z = m->acts.logits + (size_t)at * VOCAB_SIZE;
-                float logp, entropy;
-                if (!r->mask[t + 1]) continue;
-                token_logprobs(&logp, z, r->ids + t, 1, 2, VOCAB_SIZE);
-                token_entropy(&entropy, z, 1, VOCAB_SIZE);
-                different += r->logp[t] != m->acts.logp[at] || r->logp[t] != logp || r->entropy[t] != entropy;
-                at++;
-            }
-        CHECK(different == 0 && at == b.M);
-        batch_free(&b);
-    }
+    free(mask), free(out);
+    return largest;
 }
 
 // Two rollouts of one prompt, whose rows may differ in room: the same in every bit.
@@ -559,7 +547,7 @@ static void model_sampling_is_the_training_pass(void) {
         last = r[i].length;
     }
     CHECK(finished >= 5 && cut >= 2 && full >= 5 && calls >= 5 && lengths >= 8);  // else it would show little
-    check_logp(&loud, some, SOME, EACH, r);
+    check_logp(&loud, SOME, EACH, r);
     rollouts_free(r);
 }
 
@@ -620,7 +608,7 @@ static void model_rollouts_do_not_depend_on_the_batch(void) {
     CHECK(distinct >= B - 2);           // the rollouts of a prompt differ among themselves
     Rollout* more = generate(&loud, prompts + 3, 2, 7, o, digit_tool, 5, 103);
     for (int i = 0; i < 2 * K; i++) CHECK(same_rollout(&more[i / K * 7 + i % K], &all[3 * K + i]));
-    check_logp(&loud, prompts, B, K, all);
+    check_logp(&loud, B, K, all);
     Rollout* other = generate(&loud, prompts, B, K, o, digit_tool, 6, 100);
     distinct = 0;
     for (int i = 0; i < B * K; i++) distinct += !same_rollout(&other[i], &all[i]);
@@ -647,20 +635,13 @@ static void model_greedy(void) {
     Rollout* r = generate(&loud, some, SOME, 1, (SampleOptions){20, 0.0f, 0, 1.0f}, NULL, 1, 0);
     Rollout* one = generate(&loud, some, SOME, 1, (SampleOptions){20, 1.0f, 1, 1.0f}, NULL, 2, 0);
     Rollout* hot = generate(&loud, some, SOME, 1, (SampleOptions){20, 3.0f, 1, 1.0f}, NULL, 3, 0);
-    check_logp(&loud, some, SOME, 1, r);                           // the model's own, not 0
-    Batch b = {0};
-    int at = 0;
-    batch_of_rollouts(&b, some, SOME, 1, r, 1);
-    model_forward(&loud, &b);
+    int sampled = 0;
     for (int i = 0; i < SOME; i++) {
         CHECK(same_rollout(&one[i], &r[i]) && same_rollout(&hot[i], &r[i]));
-        for (int t = r[i].prompt; t < r[i].prompt + r[i].length; t++, at++) {
-            const float* logits = loud.acts.logits + (size_t)at * VOCAB_SIZE;
-            CHECK(logits[r[i].ids[t]] == maximum(logits, VOCAB_SIZE));
-        }
+        sampled += r[i].length;
     }
-    CHECK(at == b.M && at > 20);
-    rollouts_free(r), rollouts_free(one), rollouts_free(hot), batch_free(&b);
+    CHECK(check_logp(&loud, SOME, 1, r) == sampled && sampled > 20);    // the log-probability is not 0
+    rollouts_free(r), rollouts_free(one), rollouts_free(hot);
 }
 
 // ---- one token
