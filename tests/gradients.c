@@ -35,7 +35,7 @@ static double gradient_error(double (*loss)(void), Tensor x, Tensor gradient, in
 }
 
 static Config config_of(int context, int heads, int kv_heads, int head_dim) {
-    return (Config){.vocab_size = 7, .context = context, .layers = 2, .width = 6, .heads = heads,
+    return (Config){.vocab_size = 11, .context = context, .layers = 2, .width = 10, .heads = heads,
                     .kv_heads = kv_heads, .head_dim = head_dim, .mlp_width = 5, .tied = 1,
                     .rope_theta = 50.0, .norm_eps = 1e-3};
 }
@@ -69,20 +69,24 @@ static void attention_by_hand(void) {
     Model m = model_new(config_of(4, 1, 1, 2));
     Batch b = {0};
     double qkv[12] = {9, 9, 1, 0, 4, 0, 1.4142135623730951 * 1.0986122886681098, 0, 0, 0, 0, 8};
-    double out[4], lse[2];
+    double out[4], lse[3] = {9, 9, 9};
     batch_add(&b, (int[]){0, 0}, NULL, 2, -1);
     model_reserve(&m, 2);
     attention_forward(out, lse, qkv, &b, &m.config, m.acts.scratch);
     CHECK_LIST(out, 1e-14, 4, 0, 0.75 * 4, 0.25 * 8);
-    CHECK_NEAR(lse[1], log(3.0 + 1.0), 1e-14);
+    CHECK_LIST(lse + 1, 1e-14, log(3.0 + 1.0), 9);           // and nothing behind
     model_free(&m), batch_free(&b);
 }
 
 static void swiglu_and_logprob_by_hand(void) {
-    // gate ln 3: sigmoid 3/4, so silu = 3/4 ln 3 = 0.8239592; up 2: y = 1.6479184
-    double gu[2] = {1.0986122886681098, 2}, y;
-    swiglu_forward(&y, gu, 1, 1);
-    CHECK_NEAR(y, 1.5 * 1.0986122886681098, 1e-14);
+    // gate ln 3: sigmoid 3/4, so silu = 3/4 ln 3 = 0.8239592; up 2: y = 1.6479184. With dy = 2 the gradients
+    // are 2 * 2 * 3/4 (1 + 1/4 ln 3) and 2 * 3/4 ln 3; behind them stands what stood there.
+    const double ln3 = 1.0986122886681098, dy[2] = {2, 5};
+    double gu[4] = {ln3, 2, 7, 7}, y[2] = {9, 9}, dgu[4] = {9, 9, 9, 9};
+    swiglu_forward(y, gu, 1, 1);
+    swiglu_backward(dgu, dy, gu, 1, 1);
+    CHECK_LIST(y, 1e-14, 1.5 * ln3, 9);
+    CHECK_LIST(dgu, 1e-14, 3.0 + 0.75 * ln3, 1.5 * ln3, 9, 9);
     // logits ln 1, ln 1, ln 2 (all + 100): p = 1/4, 1/4, 1/2; logp of token 2 = -ln 2;
     // entropy = 2 * 1/4 ln 4 + 1/2 ln 2 = 1.5 ln 2 = 1.0397208
     double logits[3] = {100, 100, 100.69314718055994531}, logp, probs[3];
@@ -112,8 +116,8 @@ static void make_batch(int more) {
     for (int s = 0; s < 8; s++) {
         int ids[64], targets[64];
         for (int t = 0; t < length[s]; t++) {
-            ids[t] = (t * t + 2 * t + 3 * s) % 7;
-            targets[t] = (t + s) % 3 ? (5 * t + s) % 7 : -1;
+            ids[t] = (t * t + 2 * t + 3 * s) % 11;
+            targets[t] = (t + s) % 3 == 1 ? -1 : (5 * t + s) % 11;
         }
         batch_add(&batch, ids, targets, length[s], prefix[s]);
     }
@@ -121,7 +125,7 @@ static void make_batch(int more) {
 }
 
 static void gradients_of_model(void) {
-    // query heads, key heads, their width, tied, scalar; H D = 16 and C = 6: they need not fill the width
+    // query heads, key heads, their width, tied, scalar; H D = 16 and C = 10: they need not fill the width
     static const int sizes[][5] = {
         {4, 2, 4, 1, 0}, {4, 2, 4, 0, 0}, {4, 1, 2, 0, 0}, {3, 3, 2, 1, 0}, {3, 3, 2, 1, 1}, {2, 1, 4, 1, 0}};
     for (int i = 0; i < 6; i++) {
