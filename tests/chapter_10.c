@@ -415,6 +415,7 @@ static void chapter_10_drawing_again_ends(void) {
     CHECK(different > 0);
     CHECK(s.grad_norm == 0.0 && square_of(a, w.setup.policy.weights.count) == 0.0);
     CHECK(t.grad_norm > 0.0 && square_of(b, v.setup.policy.weights.count) > 0.0);
+    CHECK(!has_nonzero((float[]){0.0f, 1.0f}, 1) && has_nonzero((float[]){0.0f, 1.0f}, 2));
     finish(&w), finish(&v);
 }
 
