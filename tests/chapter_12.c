@@ -173,15 +173,11 @@ static Pairs judged(const char* annotator, int most, float noise, uint64_t seed,
     return p;
 }
 
-static int has_pair(const Pairs* p, const char* const* answer) {
+static int has_pair(const Pairs* p, const char* chosen, const char* rejected) {
     int found = 0;
     for (int i = 0; i < p->count; i++)
-        found += !strcmp(p->list[i].answer[CHOSEN], answer[CHOSEN]) &&
-                 !strcmp(p->list[i].answer[REJECTED], answer[REJECTED]);
+        found += !strcmp(p->list[i].answer[CHOSEN], chosen) && !strcmp(p->list[i].answer[REJECTED], rejected);
     return found;
-}
-static int has_first(const Pairs* p, const Pairs* of) {
-    return has_pair(p, (const char*[]){of->list[0].answer[0], of->list[0].answer[1]});
 }
 
 static void chapter_12_annotators_annotate(void) {
@@ -203,7 +199,8 @@ static void chapter_12_annotators_annotate(void) {
         demo = cases[i].demo;
         Pairs p = judged(cases[i].annotator, 100, cases[i].noise, 1, 0);
         CHECK(p.count == cases[i].count);
-        for (int k = 0; k < 4 && cases[i].pair[k][0]; k++) CHECK(has_pair(&p, cases[i].pair[k]) == 1);
+        for (int k = 0; k < 4 && cases[i].pair[k][0]; k++)
+            CHECK(has_pair(&p, cases[i].pair[k][CHOSEN], cases[i].pair[k][REJECTED]) == 1);
         pairs_free(&p);
     }
     demo = own;
@@ -213,14 +210,13 @@ static void chapter_12_pairs_are_different_and_few(void) {
     // two of the verifier's four pairs: seed and question alone decide which, and never the same one twice
     int by_seed = 0, by_place = 0, turned = 0;
     Pairs first = judged("verifier", 2, 0.0f, 1, 0);
+    char *chosen = first.list[0].answer[CHOSEN], *rejected = first.list[0].answer[REJECTED];
     for (int i = 1; i <= 20; i++) {
         Pairs p = judged("verifier", 2, 0.0f, (uint64_t)i, 0), q = judged("verifier", 2, 0.0f, 1, i);
-        Pairs again = judged("verifier", 2, 0.0f, (uint64_t)i, 0);
-        CHECK(p.count == 2 && again.count == 2 && has_first(&p, &p) == 1);
-        for (int k = 0; k < 4; k++) CHECK_TEXT(p.list[k / 2].answer[k % 2], again.list[k / 2].answer[k % 2]);
-        by_seed += !has_first(&first, &p);
-        by_place += !has_first(&first, &q);
-        pairs_free(&p), pairs_free(&q), pairs_free(&again);
+        CHECK(p.count == 2 && has_pair(&p, p.list[0].answer[CHOSEN], p.list[0].answer[REJECTED]) == 1);
+        by_seed += !has_pair(&p, chosen, rejected);
+        by_place += !has_pair(&q, chosen, rejected);
+        pairs_free(&p), pairs_free(&q);
     }
     CHECK(by_seed > 0 && by_place > 0);
     pairs_free(&first);
@@ -342,22 +338,14 @@ static void chapter_12_dpo_begins_at_its_reference(void) {
         CHECK(reference[REJECTED] < 0.0f);
         CHECK_NEAR(result[i].loss, log(2.0), 1e-7);
     }
-    // log pi(y|x) is the sum over the sampled tokens alone: both answers by hand, from all log-probabilities
+    // log pi(y|x) is the sum over the sampled tokens alone; the tool's four are not among them
     for (int side = CHOSEN; side <= REJECTED; side++) {
         const Tokens* t = &p.list[0].tokens[side];
-        int every[96], start = 0;
         float logp[96];
-        double sampled = 0.0, all = 0.0;
-        for (int i = 0; i < 96; i++) every[i] = 1;
-        plain_pass(logp, &m, t->ids, every, t->length, NULL);
-        while (t->ids[start] != ASSISTANT_START) start++;
-        for (int i = start; i + 1 < t->length; i++) {
-            sampled += t->mask[i + 1] ? logp[i] : 0.0f;
-            all += logp[i];
-        }
-        CHECK_NEAR(result[0].value[side], sampled, 1e-6);
-        if (side == CHOSEN) CHECK(all < sampled - 10.0);           // 4 forced tokens of about -5.6 each
-        else CHECK_NEAR(all, sampled, 1e-12);
+        double sum = 0.0;
+        plain_pass(logp, &m, t->ids, t->mask + 1, t->length, NULL);
+        for (int i = 0; i + 1 < t->length; i++) sum += logp[i];
+        CHECK_NEAR(result[0].value[side], sum, 1e-6);
     }
     pairs_free(&p), model_free(&m);
 }
@@ -447,16 +435,13 @@ static void chapter_12_threads_change_nothing(void) {
         Model policy = tiny_model(8), m[5];
         Pairs p = {0};
         Pair* list[20];
-        for (int i = 0; i < 20; i++) {
-            char question[16];
-            snprintf(question, sizeof question, "%d+1?", i);
-            pairs_add(&p, question, "It is certainly <<1+1=2>>2, that is it.", i % 2 ? "no" : "not at all");
-        }
+        for (int i = 0; i < 20; i++)
+            pairs_add(&p, i % 3 ? "1+1?" : "Yes?", "It is <<1+1=2>>2, I think.", i % 2 ? "no" : "not at all");
         render_pairs(&p, 96, "many");
         for (int i = 0; i < 20; i++) list[i] = &p.list[i];
         for (int threads = 1; threads <= 4; threads++) {
             set_threads(threads);
-            m[threads] = scalar ? scalar_model_on(&policy) : tiny_model(8);
+            m[threads] = scalar ? scalar_model_on(&policy) : copy_of_model(&policy);
             if (!scalar) set_reference(&p, &policy, loss);
             Optimizer o = optimizer_new(&m[threads].config);
             for (int i = 0; i < 2; i++)
@@ -470,31 +455,16 @@ static void chapter_12_threads_change_nothing(void) {
     set_threads(1);
 }
 
-static int same_files(const char* a, const char* b) {
-    Text x = read_file(in_folder(a)), y = read_file(in_folder(b));
-    int same = x.length == y.length && !memcmp(x.data, y.data, x.length);
-    text_free(&x), text_free(&y);
-    return same;
-}
-
-// metrics.csv without its seconds, which no two runs share: the field behind the step and the columns before
-// it.
-static Text metrics_without_seconds(const char* name) {
-    Text text = read_file(in_folder(name)), kept = {0};
-    int seconds = 1;
-    for (const Column* c = pair_columns; strcmp(c->name, "seconds"); c++) seconds++;
-    for (char *line = text.data, *end; *line; line = end + 1) {
-        end = line + strcspn(line, "\n");
-        for (int i = 0; line < end; i++, line++) {
-            int n = (int)strcspn(line, ",\n");
-            if (i != seconds) text_printf(&kept, "%.*s,", n, line);
-            line += n;
-        }
-        text_printf(&kept, "\n");
+// metrics.csv of two runs of six updates: the same but for the seconds.
+static void check_same_metrics(const char* a, const char* b) {
+    for (const Column* c = pair_columns; c->name; c++) {
+        int rows[2] = {0};
+        double* x = read_column(rows, in_folder(a), c->name, 1);
+        double* y = read_column(rows + 1, in_folder(b), c->name, 1);
+        CHECK(rows[0] == 6 && rows[1] == 6);
+        for (int i = 0; i < 6; i++) CHECK(x[i] == y[i] || !strcmp(c->name, "seconds"));
+        free(x), free(y);
     }
-    CHECK(kept.length > 100 && !strstr(kept.data, "seconds") && strstr(kept.data, "grad_norm"));
-    text_free(&text);
-    return kept;
 }
 
 // A model that has been taught a mixed crowd's answers to two questions: it gives right ones and wrong ones.
@@ -519,9 +489,8 @@ static void put_taught_model(const char* name) {
     optimizer_free(&o), model_free(&m);
 }
 
-#define TWO_QUESTIONS                                                                      \
-    "{\"question\": \"1+1?\", \"answer\": \"<<1+1=2>>2\\n#### 2\"}\n"                         \
-    "{\"question\": \"2+2?\", \"answer\": \"#### 4\"}\n"
+#define TWO_QUESTIONS "{\"question\": \"1+1?\", \"answer\": \"<<1+1=2>>2\\n#### 2\"}\n"        \
+                      "{\"question\": \"2+2?\", \"answer\": \"#### 4\"}\n"
 
 // What the commands work with: policies, a reward model, questions and pairs.
 static void put_models_and_files(void) {
@@ -560,10 +529,7 @@ static void chapter_12_a_resumed_run_is_the_same_run(void) {
             WORKS(COMMAND(runs[i].command, option("resume", "parts"), "--threads=1", "--questions=nowhere"));
             CHECK(same_files("whole/model.safetensors", "parts/model.safetensors"));
             CHECK(same_files("whole/optimizer.safetensors", "parts/optimizer.safetensors"));
-            Text whole = metrics_without_seconds("whole/metrics.csv");
-            Text parts = metrics_without_seconds("parts/metrics.csv");
-            CHECK_TEXT(parts.data, whole.data);
-            text_free(&whole), text_free(&parts);
+            check_same_metrics("whole/metrics.csv", "parts/metrics.csv");
         }
         Model m = load_model(in_folder("whole"));
         CHECK(m.config.scalar == !i);
@@ -581,10 +547,6 @@ static void chapter_12_pairs_are_made_once_and_the_same(void) {
     WORKS(COMMAND(command_pairs, tag, data, MORE, "--threads=2", option("out", "b.jsonl")));
     WORKS(COMMAND(command_pairs, tag, data, MORE, "--seed=2", option("out", "c.jsonl")));
     CHECK(same_files("a.jsonl", "b.jsonl") && !same_files("a.jsonl", "c.jsonl"));
-    REFUSED(COMMAND(command_pairs, tag, data, MORE), "a file is missing");
-    REFUSED(COMMAND(command_pairs, tag, data, MORE, "--annotator=mother", option("out", "d.jsonl")),
-            "no --annotator 'mother'");
-    REFUSED(COMMAND(command_pairs, tag, data, MORE, option("out", "")), "is not the name of a file");
     // an untrained model is never right
     REFUSED(COMMAND(command_pairs, option("model-tag", "policy"), data, MORE, option("out", "d.jsonl")),
             "no pair could be made");
@@ -610,20 +572,19 @@ static void chapter_12_models_of_the_wrong_kind(void) {
         {command_reward_model, "no --loss 'dpo'; choose bradley-terry or outcome",
          {policy, data, out, "--loss=dpo"}},
         {command_reward_model, "1 of the 1 questions", {policy, data, exam, out}},
-        {command_best_of_n, "no --keep 'all'", {policy, out, "--keep=all"}}};
+        {command_best_of_n, "no --keep 'all'", {policy, out, "--keep=all"}},
+        {command_pairs, "a file is missing", {policy, data}},
+        {command_pairs, "no --annotator 'mother'", {policy, data, out, "--annotator=mother"}},
+        {command_pairs, "is not the name of a file", {policy, data, option("out", "")}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char* words[5] = {0};
         memcpy(words, cases[i].words, sizeof cases[i].words);
         REFUSED(run_command(cases[i].command, words), cases[i].why);
     }
     CHECK(!file_exists(in_folder("no")));
-    // with permission it runs, and the result is no policy
+    // with permission it runs
     const char* rm = option("out", "rm");
     WORKS(COMMAND(command_reward_model, policy, data, exam, "--allow-overlap", "--threads=1", rm));
-    REFUSED(COMMAND(command_eval, option("model-tag", "rm")), "holds a reward model");
-    // dpo's own folder holds a policy; as a reward model's it is refused (the kind of run is asked first)
-    WORKS(COMMAND(command_dpo, policy, data, "--threads=1", option("out", "dpo")));
-    REFUSED(COMMAND(command_reward_model, option("resume", "dpo")), "of kind \"dpo\"");
 }
 
 static void chapter_12_best_of_n_learns_what_it_keeps(void) {

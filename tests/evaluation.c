@@ -1,6 +1,6 @@
 // Chapter 11: intervals of pass@k, the majority vote, two models on the same questions; the plot.
 
-// n answers to each question, of which right[i] are right; these say "1" and the others "0".
+// n answers to each question, of which right[i] are right; these say "1", the others "0".
 #define COUNTED(n, ...) counted(n, (const int[]){__VA_ARGS__}, sizeof(const int[]){__VA_ARGS__} / sizeof(int))
 static Evaluation counted(int n, const int* right, size_t questions) {
     Evaluation e = evaluation_new(n);
@@ -74,15 +74,6 @@ static void the_last_k_is_all(void) {
 
 // ---- the vote
 
-static void majorities(void) {
-    static const char* const a[5] = {"38", "0.5", "38", "1/2", "\\frac{1}{2}"};
-    CHECK(majority_vote(a, 5) == 1);              // three spellings of one number beat two 38s
-    CHECK(majority_vote(a, 3) == 0);
-    CHECK(majority_vote(a + 2, 2) == 0);          // a tie: the first
-    static const char* const none[3] = {"", "", "9"};
-    CHECK(majority_vote(none, 2) == -1 && majority_vote(none, 0) == -1 && majority_vote(none, 3) == 2);
-}
-
 static void votes_of_one_question(void) {
     // The truth is 7. Eight answers:      7    8    8   7.0   ""    9   ""   ""
     //   1 vote   each by itself          yes   -    -   yes    .    -    .    .      2/8, none 3/8
@@ -102,34 +93,19 @@ static void votes_of_one_question(void) {
     }
 }
 
-static Rollout* written(const char* const* texts, int K) {       // rollouts that say these texts
-    enum { PROMPT = 2, ROOM = 16 };
-    Rollout* r = rollouts_new(K, PROMPT + ROOM);
-    for (int k = 0; k < K; k++) {
-        Tokens t = {0};
-        tokens_add_text(&t, texts[k], strlen(texts[k]), 1);
-        r[k].prompt = PROMPT;
-        r[k].length = t.length;
-        memcpy(r[k].ids + PROMPT, t.ids, (size_t)t.length * sizeof(int));
-        for (int i = 1; i < t.length; i += 2) {                    // every second token is sampled
-            r[k].mask[PROMPT + i] = 1;
-            r[k].entropy[PROMPT + i - 1] = 3.0f;
-        }
-        tokens_free(&t);
-    }
-    return r;
-}
-
 static void a_question_is_added(void) {
     // One question, truth 7, four answers: 7 in the format, nothing, 7 in a box, 8 in the format. For gsm8k
     // what stands behind #### votes.
     //   k = 1: right 1/4, none 2/4     k = 2: 7 and 8 win: 1/2     k = 4: 7 came before 8
     //   pass@1 = 1/4, pass@2 = 1 - C(3,2)/C(4,2) = 1/2, pass@4 = 1
-    // Lengths 6, 3, 9, 6, mean 6; every second token is sampled: 3 + 1 + 4 + 3 = 11, at 3 nats each.
-    static const char* const texts[4] = {"#### 7", "Hm.", "\\boxed{7}", "#### 8"};
+    // Tokens with their end: a call of 5, the tool's 3, 6 and 1 = 15; 4; 10; 7; mean 9. All but the tool's
+    // are sampled: 33, at 3 nats each.
+    static const char* const texts[4] = {"[3+4]#### 7", "Hm.", "\\boxed{7}", "#### 8"};
     static const double vote[3] = {0.25, 0.5, 1.0}, none[3] = {0.5, 0, 0}, pass[3] = {0.25, 0.5, 1.0};
     Evaluation e = evaluation_new(4);
-    Rollout* r = written(texts, 4);
+    Rollout* r = all_say("3+4?", texts, 4);
+    for (int k = 0; k < 4; k++)
+        for (int t = 0; t < r->T - 1; t++) r[k].entropy[t] = r[k].mask[t + 1] ? 3.0f : 0.0f;
     evaluation_add_rollouts(&e, r, 4, "7", find_reward("gsm8k"));
     evaluation_finish(&e);
     CHECK(e.questions == 1 && e.right[0] == 1);
@@ -137,24 +113,14 @@ static void a_question_is_added(void) {
         CHECK(e.vote[(1 << i) - 1] == vote[i] && e.no_vote[(1 << i) - 1] == none[i]);
         CHECK_NEAR(e.pass[(1 << i) - 1], pass[i], 1e-15);
     }
-    CHECK(e.format_rate == 0.5 && e.tool_rate == 0.0 && e.length == 6.0 && e.sampled == 11);
+    CHECK(e.format_rate == 0.5 && e.tool_rate == 0.25 && e.length == 9.0 && e.sampled == 33);
     CHECK(e.entropy == 3.0);
     evaluation_free(&e), rollouts_free(r);
-}
-
-static void answers_without_a_sampled_token(void) {
-    Evaluation e = evaluation_new(1);
+    // one question, without a sampled token: no 0 / 0
+    e = evaluation_new(1);
     e.questions = 1;
     evaluation_finish(&e);
-    CHECK(e.entropy == 0.0 && e.low[0] == 0.0 && e.high[0] > 0.0 && e.high[0] <= 1.0);   // one question
-    evaluation_free(&e);
-}
-
-static void a_vote_needs_whole_groups(void) {
-    // Two right of three answers, then one: two groups would need four, so the vote of 2 has one group, and
-    // the vote of 3 goes to the majority: 1 and 0.
-    Evaluation e = COUNTED(3, 2, 1);
-    CHECK(e.vote[1] == 1.0 && e.vote[2] == 0.5);
+    CHECK(e.entropy == 0.0 && e.low[0] == 0.0 && e.high[0] > 0.0 && e.high[0] <= 1.0);
     evaluation_free(&e);
 }
 
@@ -238,7 +204,7 @@ static void the_table_for_programs(void) {
 
 static void test_evaluation(void) {
     RUN_ALL(TEST(every_pass_at_k_has_an_interval), TEST(all_or_nothing_is_no_certainty),
-            TEST(the_last_k_is_all), TEST(majorities), TEST(votes_of_one_question), TEST(a_question_is_added),
-            TEST(answers_without_a_sampled_token), TEST(a_vote_needs_whole_groups), TEST(surer_than_coins_is_nobody),
-            TEST(difference_on_the_same_questions), TEST(who_solved_what), TEST(the_table_for_programs));
+            TEST(the_last_k_is_all), TEST(votes_of_one_question), TEST(a_question_is_added),
+            TEST(surer_than_coins_is_nobody), TEST(difference_on_the_same_questions), TEST(who_solved_what),
+            TEST(the_table_for_programs));
 }

@@ -53,7 +53,7 @@ static void five_way(double* logp, double* logp_ref, double drift) {
 
 // ---- the losses of a group: rows (K,T1), put together from the contract's functions as rl_step() does it
 
-enum { GROUP_TOKENS = 64, LIMIT = 7 };      // LIMIT: the longest possible answer, for NORM_CONSTANT
+enum { GROUP_TOKENS = 256, LIMIT = 7 };      // LIMIT: the longest possible answer, for NORM_CONSTANT
 enum { POLICY_GRADIENT, CLIP, GSPO, CISPO, VALUE, VALUE_CLIP, SFT, KL, GROUP_LOSSES = KL + 3 };
 
 static double group_kl(float* d, const float* logp, const float* ref, const int* mask, int K, int T1,
