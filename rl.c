@@ -3404,8 +3404,8 @@ static RlOptions rl_defaults(void) {
         .log_every = 5,                      // updates in one printed line
         .num_epochs = 2,                     // times through the questions: 800 of them are 100 updates
         .sample = {.max_new_tokens = 96, .temperature = 1.0f, .top_k = 50, .top_p = 1.0f},
-        .lr = 3e-3f,                         // supervised training's rate,
-        .init_lr_frac = 0.13f,               // and the share of it with which RL begins
+        .lr = 4e-3f,                         // supervised training's rate,
+        .init_lr_frac = 0.1f,                // and the share of it with which RL begins
         .grad_clip = 1.0f,                   // a longer gradient is shortened to this
         .adam = {0.9f, 0.95f, 1e-8f, 0.0f},  // beta1, beta2, eps, weight decay
         .seed = 1,

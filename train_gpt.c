@@ -2889,7 +2889,7 @@ typedef struct {
 static TrainOptions train_defaults(void) {
     return (TrainOptions){
         .data = "data/demos.jsonl", .out = "out/sft", .steps = 1000, .batch_size = 24, .log_every = 50,
-        .lr = 3e-3f, .warmup_steps = 20, .final_lr_frac = 0.1f, .grad_clip = 1.0f, .seed = 1,
+        .lr = 4e-3f, .warmup_steps = 20, .final_lr_frac = 0.0f, .grad_clip = 1.0f, .seed = 1,
         .adam = {0.9f, 0.95f, 1e-8f, 0.1f},
         .config = {VOCAB_SIZE, 256, 3, 96, 4, 2, 24, 256, 1, 10000.0f, 1e-6f, 0},
     };
