@@ -11,12 +11,12 @@ static void random_score(Model* m) {
 
 static void chapter_10_four_rollouts_are_graded(void) {
     // D2's four rollouts: rewards 1 1 0 0, advantages +-1/2, three boxes, nobody used the tool.
-    static const char* const text[4] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
-                                        "The final answer is 83", "We get \\boxed{38}"};
+    static const char* const text[4] = {"\\boxed{83}@", "The correct answer is \\boxed{83}@",
+                                        "The final answer is 83@", "We get \\boxed{38}@"};
     float reward[4], advantage[4];
-    long tokens = 4;                                       // <|assistant_end|> of each
+    long tokens = 0;
     for (int k = 0; k < 4; k++) tokens += (long)strlen(text[k]);
-    Rollout* r = all_say("42+41?", text, 4);
+    Rollout* r = play_all("42+41?", text, 4);
     for (int i = 0; i < 4 * (r->T - 1); i++)
         r->entropy[i] = r->mask[i / (r->T - 1) * r->T + i % (r->T - 1) + 1] ? 0.5f : 0.0f;
     Grades g = grade_rollouts(reward, r, 4, "83", find_reward("boxed"));

@@ -321,7 +321,7 @@ static int check_choices(const char* out, Model* m, const Rollout* r) {
 // Questions from a file: one answer to each, up to the empty line, and no prompt.
 static void command_sample_explains(void) {
     static const char* const asked[] = {"1+1?", "2+2?", "1+1?"};
-    put_taught_model("taught");
+    put_crowd();
     put("asked.txt", "1+1?\r\n2+2?\n1+1?\n\n9+9?\n");
     CHECK(freopen(in_folder("asked.txt"), "r", stdin) != NULL);
     const Ran* r = RL("sample", "--explain", option("model-tag", "taught"), "--num-samples=2",
@@ -409,8 +409,8 @@ static void command_compare_columns(void) {
 
 // The taught model uses the calculator now and then: no number after training is that before.
 static void command_run_story(void) {
-    char* file = copy_text(put("two.jsonl", TWO_QUESTIONS));
-    put_taught_model("taught");
+    put_crowd();
+    char* file = copy_text(in_folder("two.jsonl"));
     const Ran* r = RL("run", option("model-tag", "taught"), option("data", "two.jsonl"),
                       option("eval-data", "two.jsonl"), "--allow-overlap", option("out", "story"),
                       "--num-steps=2", "--num-samples=8", "--examples-per-step=2", "--max-new-tokens=30",

@@ -100,10 +100,10 @@ static void a_question_is_added(void) {
     //   pass@1 = 1/4, pass@2 = 1 - C(3,2)/C(4,2) = 1/2, pass@4 = 1
     // Tokens with their end: a call of 5, the tool's 3, 6 and 1 = 15; 4; 10; 7; mean 9. All but the tool's
     // are sampled: 33, at 3 nats each.
-    static const char* const texts[4] = {"[3+4]#### 7", "Hm.", "\\boxed{7}", "#### 8"};
+    static const char* const texts[4] = {"[3+4]#### 7@", "Hm.@", "\\boxed{7}@", "#### 8@"};
     static const double vote[3] = {0.25, 0.5, 1.0}, none[3] = {0.5, 0, 0}, pass[3] = {0.25, 0.5, 1.0};
     Evaluation e = evaluation_new(4);
-    Rollout* r = all_say("3+4?", texts, 4);
+    Rollout* r = play_all("3+4?", texts, 4);
     for (int k = 0; k < 4; k++)
         for (int t = 0; t < r->T - 1; t++) r[k].entropy[t] = r[k].mask[t + 1] ? 3.0f : 0.0f;
     evaluation_add_rollouts(&e, r, 4, "7", find_reward("gsm8k"));
