@@ -149,8 +149,7 @@ static void load_only(const char* path) {
     model_free(&m);
 }
 
-// While `from` is `to` in a file (two empty texts: while it is not there), action(argument)
-// ends so.
+// While `from` is `to` in a file (two empty texts: while it is not there), action(argument) ends so.
 static void spoiled(const char* name, const char* from, const char* to, void (*action)(const char*),
                     const char* argument, int status, const char* words) {
     const char* path = name;
@@ -408,7 +407,9 @@ static void lines_that_cannot(void) {
         {"the field \"answer\" is not a text", {"{\"question\": \"a\", \"answer\": null}\n"}},
         {"the field \"question\" is empty", {"{\"question\": \"\", \"answer\": \"b\"}\n"}},
         {"line 2: an object", {GOOD "[1]\n", GOOD "17\n"}},
-        {"line 1: an object", {"[[1]]\n"}},
+        {"line 5: an object", {"[\n" GOOD ",\n\n7]"}},
+        {"line 2: the field \"answer\" is missing", {"[" GOOD ",{\"problem\":\n\"a\"}]"}},
+        {"the field \"problem\" is not a text", {"{\"problem\": 5, \"answer\": \"b\"}\n"}},
         {"line 2, column 1: the name of a field", {"[{\"question\": \"a\",\n"}},   // an array may have lines
         {"line 1, column 1: a value was expected", {"question,answer\na,b\n"}},
     };

@@ -23,7 +23,6 @@ static void math_array(void) {
     Problems p = load_problems(put("math.json", marked));
     CHECK(p.count == 2);
     CHECK_TEXT(p.list[0].question, "Half of $3x-9$ is $x+37$. Find $x$.");
-    CHECK_TEXT(p.list[0].answer, "83");
     CHECK_TEXT(p.list[1].question, "What is $14/3$?");
     problems_free(&p);
     p = load_problems(put("lines.jsonl", json(
@@ -31,23 +30,14 @@ static void math_array(void) {
     CHECK_TEXT(p.list[0].question, "a");
     CHECK_TEXT(p.list[1].question, "d");
     problems_free(&p);
-}
-
-// MATH: the bare answer. The solution's own box and its "#### 7" are never read.
-static void rl_sees_only_the_final_answer(void) {
-    Questions q = load_questions(put("math.json", MATH), 256, 16, &reward_kinds[1]);
+    // RL sees the bare answer: the solution's own box and its "#### 7" are never read
+    Questions q = load_questions(in_folder("math.json"), 256, 16, &reward_kinds[1]);
     CHECK(q.count == 2);
     CHECK_TEXT(q.list[0].truth, "83");
     CHECK_TEXT(q.list[1].truth, "\\frac{14}{3}");
     for (int i = 0; i < q.count; i++)
         for (int t = 0; t < q.list[i].prompt.length; t++) CHECK(q.list[i].prompt.ids[t] != '#');
     questions_free(&q);
-}
-
-static int command_load(int argc, char** argv) {
-    Problems p = load_problems(argv[argc - 1]);
-    problems_free(&p);
-    return 0;
 }
 
 // ---- the same question
@@ -73,10 +63,9 @@ static void check_alike(int how, const char* const* rows) {
 }
 
 static void likenesses(void) {
-    // Quotes, hyphens, Unicode's spaces and dashes are like ASCII's; it has capitals, and a final sigma. The
-    // comma of thousands and the point behind a number do not count, the comma of a list, the point within,
-    // signs and spaces (which make words) do. A name has a capital letter. ??? has no words: nothing in
-    // common.
+    // Unicode's quotes, spaces, dashes and capitals are like ASCII's. The comma of thousands, a last point do
+    // not count; the comma of a list, the point within, signs and spaces (which make words) do. A name has a
+    // capital letter. ??? has no words: nothing in common.
     ALIKE(SAME_WORDS, "Tom has 3 pens. | Tom has 3 pens.", "Tom has 3 pens. |  tom  has 3\npens!",
           "Tom’s two-digit sum | Tom's two digit sum", "he has\u00a03—or 4 | he has 3 or 4",
           "Über 5 | über 5", "Łódź | łÓDŹ", "Ждёт | жДЁт", "Έχει | έΧΕΙ", "ΗΣ | ης",
@@ -108,10 +97,9 @@ static void runs_of_eight_words(void) {
     const char *all = thirty_words(1, 30, 0, 0, 0), *few = "a a a a a a a a a a a";
     // 30 words have 23 runs of 8; word 15 is in the runs that begin at words 8 to 15: 8 are lost, 15 stay.
     // Words 10 and 13: the runs from 3 to 13 are lost, 12 of 23 stay, 52%. Words 10 and 14: 11 stay, 48%.
-    // Every eighth word: no run is left. The share is one of the question asked about: ten words (3 runs) out
-    // of thirty are all there, but not the thirty in the ten. Seven words are no run, they are the same or
-    // not; eight are one. A run that is repeated counts once: eleven times "a" has the one run that twenty
-    // times "a" has, and b.
+    // Every eighth word: no run is left. The share is one of the question asked about: ten words of thirty
+    // are all there, but not the thirty in the ten. Seven words are no run, eight are one. Repeated, it counts
+    // once: eleven times "a" has the one run that twenty times "a" has, and b.
     const struct { const char *a, *b; double share; } cases[] = {
         {all, thirty_words(1, 30, 15, 0, 0), 15.0 / 23}, {all, thirty_words(1, 30, 10, 13, 0), 12.0 / 23},
         {all, thirty_words(1, 30, 10, 14, 0), 0.0}, {all, thirty_words(1, 30, 8, 16, 24), 0.0},
@@ -171,10 +159,9 @@ static void overlap_command(void) {
 
 // A long question is shown by its beginning, and at most three pairs of a kind are.
 static void overlap_is_short(void) {
-    Text line = {0}, file = {0};
-    for (int i = 0; i < 100; i++) text_printf(&line, "word%d ", i);
+    Text file = {0};
     for (int i = 0; i < 5; i++)
-        text_printf(&file, "{\"question\": \"%s %d\", \"answer\": \"1\"}\n", line.data, i);
+        text_printf(&file, "{\"question\": \"%0700d %d\", \"answer\": \"1\"}\n", 0, i);
     const char* a = put("long.jsonl", file.data);
     const Ran* r = COMMAND(command_overlap, a, a);
     int shown = 0, lines = 0;
@@ -182,7 +169,7 @@ static void overlap_is_short(void) {
     CHECK(shown == 3);
     CHECK(lines == 5 + 5 + 2 + 3 * (2 + 2 * OVERLAP_LINES)); // head, table, title; of each pair title, B, A
     SAYS(r->out, " ..\n");
-    text_free(&line), text_free(&file);
+    text_free(&file);
 }
 
 // 500 questions against 12,000, of 60 words each: seconds. One is the same but for its first word.
@@ -192,10 +179,7 @@ static void overlap_is_fast(void) {
     Rng rng = {1};
     for (int i = 0; i < all.count; i++) {
         Text t = {0};
-        for (int k = 0; k < 60; k++) {
-            int word = random_int(&rng, 5000);
-            text_printf(&t, "%c%c%c ", 'a' + word % 26, 'a' + word / 26 % 26, 'a' + word / 676);
-        }
+        for (int k = 0; k < 180; k++) text_printf(&t, k % 3 < 2 ? "%c" : "%c ", 'a' + random_int(&rng, 17));
         all.list[i].question = t.data;
     }
     strcpy(b.list[7].question, a.list[11000].question), b.list[7].question[0] = '9';
@@ -215,14 +199,14 @@ static void the_exam_is_not_trained_on(void) {
     put("e1.jsonl", ASK("When?") ASK("Tom has 3 pens. Why?"));
     put("e2.jsonl", ASK("When?") ASK("tom has 3 pens why"));
     put("e3.jsonl", ASK("When?") ASK("Ana has 3 pens. Why?"));
-    const char *data = option("data", "train.jsonl"), *same = option("eval-data", "e1.jsonl"),
-               *respelled = option("eval-data", "e2.jsonl"), *renamed = option("eval-data", "e3.jsonl"),
-               *model = option("model-tag", "model"), *out = option("out", "out"),
-               *fresh = option("out", "fresh"), *nowhere = "--model-tag=nowhere";
+    const char *data = option("data", "train.jsonl"), *same = option("eval-data", "e1.jsonl");
+    const char *respelled = option("eval-data", "e2.jsonl"), *renamed = option("eval-data", "e3.jsonl");
+    const char *model = option("model-tag", "model"), *out = option("out", "out");
+    const char *fresh = option("out", "fresh"), *nowhere = "--model-tag=nowhere";
     // a model that learns nothing in one update, but does it
     save_model(in_folder("model"), (Config){VOCAB_SIZE, 64, 1, 8, 2, 1, 4, 8, 1, 10000.0f, 1e-6f, 0});
-#define TRAIN(...)                                                                                           \
-    COMMAND(command_train, model, data, out, "--threads=1", "--num-steps=1", "--num-samples=2",              \
+#define TRAIN(...)                                                                             \
+    COMMAND(command_train, model, data, out, "--threads=1", "--num-steps=1", "--num-samples=2", \
             "--examples-per-step=1", "--max-new-tokens=4", "--eval-every=1", "--overwrite", __VA_ARGS__)
     const char *stopped = "1 of the 2 questions", *passed = "there is no model out/nowhere";
     REFUSED(TRAIN(same), stopped);
@@ -322,10 +306,8 @@ static void several_responses_to_a_question(void) {
     const Ran* r = COMMAND(command_grade, put("eight.jsonl", json(
         GIVE_A("1") GIVE_B("0") GIVE_A("2") GIVE_B("0") GIVE_A("1") GIVE_B("3") GIVE_B("0") GIVE_A("0"))));
     // The interval counts questions. pass@1: shares 1/2 and 0 have variance 1/8, which is worth 0.1875 /
-    // (0.125/2) = 3 flips: middle (0.25 + 3.8416/6) / (1 + 3.8416/3) = 0.89027 / 2.28053 = 0.39038, half
-    // width 1.96 / 2.28053 sqrt(0.1875/3 + 3.8416/36) = 0.85945 x 0.41134 = 0.35353; pass@4: 1 and 0 are
-    // worth 1 flip: 1/2 +- 1.96 / 4.8416 sqrt(1/4 + z^2/4). The vote: A says 1 2 | 1 0, a tie goes to the
-    // first, so 1 and 1: right; B never is: (1 + 0) / 2
+    // (0.125/2) = 3 flips of 1/4; pass@4: 1 and 0 are worth 1 flip of 1/2. The vote: A
+    // says 1 2 | 1 0, a tie goes to the first, so 1 and 1: right; B never is: (1 + 0) / 2
     SAY(r->out, "8 responses to 2 questions", "     2   0.4167  0.0513-0.9042   0.5000  ",
         "     1   0.2500  0.0368-0.7439   0.2500  0.0368-0.7439   0.0000        -\n",
         "     4   0.5000  0.0546-0.9454   0.5000  0.0546-0.9454   0.0000        -\n",
@@ -373,28 +355,16 @@ static void explanations(void) {
 }
 
 static void what_cannot_be_read(void) {
-    static const struct { int (*command)(int argc, char** argv); const char *text, *words; } bad[] = {
-        {command_load, "[\n]\n", "has no problems in it"},
-        {command_load, "[\n {'problem': 'a', 'answer': 'b'},\n {'problem': 'a', 'ans",
-         "line 3, column 23: the text"},
-        {command_load, "[{'problem': 'a',\n'answer': 'b'}\n{'problem': 'c'}]", "line 3, column 1: a comma"},
-        {command_load, "[{'problem': 'a', 'answer': 'b'}]\n[]", "line 2, column 1: there is something"},
-        {command_load, "[\n{'problem': 'a', 'answer': 'b'},\n\n7]", "line 4: an object"},
-        {command_load, "[{'problem': 'a', 'answer': 'b'},\n{'problem':\n'a'}]",
-         "line 2: the field 'answer' is missing"},
-        {command_load, "[\n{'answer': 'b'}]", "line 2: the field 'question' is missing"},
-        {command_load, "[{'problem': 5, 'answer': 'b'}]", "line 1: the field 'problem' is not a text"},
-        {command_load, "[{'problem': '', 'answer': 'b'}]", "line 1: the field 'problem' is empty"},
-        {command_grade, "", "has no responses in it"}, {command_grade, "[]", "has no responses in it"},
-        {command_grade, SIX "{'answer': '1'}", "line 7: neither a field 'response' nor 'prediction'"},
-        {command_grade, "{'response': 1, 'answer': '1'}", "line 1: the field 'response' is not a text"},
-        {command_grade, "{'prediction': null, 'answer': '1'}",
-         "line 1: the field 'prediction' is not a text"},
-        {command_grade, "{'response': '1', 'answer': ''}", "line 1: the field 'answer' is empty"},
-        {command_grade, "{'response': '1', 'answer': '1', 'id': [1]}", "line 1: the field 'id' is neither"},
-        {command_grade, "{'response': '1', 'answer': '1'", "line 1, column 32: the text ends too early"}};
+    static const char* const bad[][2] = {
+        {"", "has no responses in it"}, {"[]", "has no responses in it"},
+        {SIX "{'answer': '1'}", "line 7: neither a field 'response' nor 'prediction'"},
+        {"{'response': 1, 'answer': '1'}", "line 1: the field 'response' is not a text"},
+        {"{'prediction': null, 'answer': '1'}", "line 1: the field 'prediction' is not a text"},
+        {"{'response': '1', 'answer': ''}", "line 1: the field 'answer' is empty"},
+        {"{'response': '1', 'answer': '1', 'id': [1]}", "line 1: the field 'id' is neither"},
+        {"{'response': '1', 'answer': '1'", "line 1, column 32: the text ends too early"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        REFUSED(COMMAND(bad[i].command, put("bad.json", json(bad[i].text))), json(bad[i].words));
+        REFUSED(COMMAND(command_grade, put("bad.json", json(bad[i][0]))), json(bad[i][1]));
     const char* six = put("six.jsonl", json(SIX));
     REFUSED(COMMAND(command_grade, "--reward=boxed"), "a file is missing");
     REFUSED(COMMAND(command_grade, "nowhere.jsonl"), "cannot open nowhere.jsonl");
@@ -419,7 +389,7 @@ static void test_grade(void) {
     const char* data = getenv("DATA") ? getenv("DATA") : "../shared/data";
     join_path(real_train, data, "gsm8k/train.jsonl"), join_path(real_test, data, "gsm8k/test.jsonl");
     open_folder();
-    RUN_ALL(TEST(math_array), TEST(rl_sees_only_the_final_answer), TEST(likenesses),
+    RUN_ALL(TEST(math_array), TEST(likenesses),
             TEST(runs_of_eight_words), TEST(overlap_command), TEST(overlap_is_short), TEST(overlap_is_fast),
             TEST(the_exam_is_not_trained_on), TEST(grades), TEST(what_nothing_earns_is_counted),
             TEST(several_responses_to_a_question), TEST(explanations), TEST(what_cannot_be_read));
