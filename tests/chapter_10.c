@@ -456,18 +456,6 @@ static void chapter_10_the_log_counts(void) {
     finish(&w);
 }
 
-static void chapter_10_columns_are_numbers_of_the_record(void) {
-    // every column has its own place in the record and a name; those with a title fit 80 characters
-    int width = 6, count = 0;
-    for (int i = 0; rl_columns[i].name; i++, count++) {
-        CHECK(rl_columns[i].at % sizeof(double) == 0 && rl_columns[i].at < sizeof(Metrics));
-        for (int j = 0; j < i; j++)
-            CHECK(rl_columns[i].at != rl_columns[j].at && strcmp(rl_columns[i].name, rl_columns[j].name));
-        width += rl_columns[i].title ? rl_columns[i].width : 0;
-    }
-    CHECK(count == sizeof(Metrics) / sizeof(double) && count <= MAX_COLUMNS && width <= 80);
-}
-
 // ---- whole updates
 
 static void chapter_10_questions_come_in_a_new_order_each_epoch(void) {
@@ -508,8 +496,6 @@ static void test_chapter_10(void) {
             TEST(chapter_10_a_minibatch_is_a_batch_of_its_own),
             TEST(chapter_10_distance_to_oneself_is_nothing),
             TEST(chapter_10_zero_variance_groups_are_drawn_again), TEST(chapter_10_drawing_again_ends),
-            TEST(chapter_10_the_log_counts),
-            TEST(chapter_10_columns_are_numbers_of_the_record),
-            TEST(chapter_10_questions_come_in_a_new_order_each_epoch));
+            TEST(chapter_10_the_log_counts), TEST(chapter_10_questions_come_in_a_new_order_each_epoch));
     remove_folder();
 }

@@ -172,6 +172,7 @@ static const Ran* run_command(int (*command)(int argc, char** argv), const char*
     char* argv[32];
     int argc = 0;
     for (; words[argc]; argc++) argv[argc] = copy_text(words[argc]);
+    argv[argc] = NULL;
     Child child = begin_child();
     if (child.id == 0) end_here(command(argc, argv));
     while (argc) free(argv[--argc]);

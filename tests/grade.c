@@ -98,7 +98,7 @@ static void runs_of_eight_words(void) {
     // 30 words have 23 runs of 8; word 15 is in the runs that begin at words 8 to 15: 8 are lost, 15 stay.
     // Words 10 and 13: the runs from 3 to 13 are lost, 12 of 23 stay, 52%. Words 10 and 14: 11 stay, 48%.
     // Every eighth word: no run is left. The share is one of the question asked about: ten words of thirty
-    // are all there, but not the thirty in the ten. Seven words are no run, eight are one. Repeated, it counts
+    // are all there, but not the thirty in the ten. Seven words are no run, eight are one. Twice, it counts
     // once: eleven times "a" has the one run that twenty times "a" has, and b.
     const struct { const char *a, *b; double share; } cases[] = {
         {all, thirty_words(1, 30, 15, 0, 0), 15.0 / 23}, {all, thirty_words(1, 30, 10, 13, 0), 12.0 / 23},
