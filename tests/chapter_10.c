@@ -10,19 +10,17 @@ static void random_score(Model* m) {
 // ---- steps 1 to 3: grades and rewards
 
 static void chapter_10_four_rollouts_are_graded(void) {
-    // D2's four rollouts: rewards 1 1 0 0, advantages +-1/2, three boxes, nobody used the tool.
+    // D2's four rollouts: rewards 1 1 0 0, three boxes, nobody used the tool.
     static const char* const text[4] = {"\\boxed{83}@", "The correct answer is \\boxed{83}@",
                                         "The final answer is 83@", "We get \\boxed{38}@"};
-    float reward[4], advantage[4];
+    float reward[4];
     long tokens = 0;
     for (int k = 0; k < 4; k++) tokens += (long)strlen(text[k]);
     Rollout* r = play_all("42+41?", text, 4);
     for (int i = 0; i < 4 * (r->T - 1); i++)
         r->entropy[i] = r->mask[i / (r->T - 1) * r->T + i % (r->T - 1) + 1] ? 0.5f : 0.0f;
     Grades g = grade_rollouts(reward, r, 4, "83", find_reward("boxed"));
-    compute_advantages(advantage, reward, 4, ADVANTAGE_CENTERED);
     CHECK_LIST(reward, 0.0, 1, 1, 0, 0);
-    CHECK_LIST(advantage, 0.0, 0.5, 0.5, -0.5, -0.5);
     CHECK(g.correct == 2 && g.format == 3 && g.tool == 0 && g.tokens == tokens && g.sampled == tokens);
     CHECK_NEAR(g.entropy, 0.5 * (double)tokens, 1e-12);
     g = grade_rollouts(reward, r, 4, "83", find_reward("partial"));

@@ -166,8 +166,7 @@ static void command_dpo_columns(void) { check_pair_columns(&pair_commands[1], "-
 static void command_pairs_file(void) {
     const Ran* r = RL("pairs", tag, data, "--annotator=verifier", "--num-samples=8", "--max-new-tokens=12",
                       "--pairs=3", option("out", "made.jsonl"));
-    SAYS(r->out, "8 answers to each of 10 questions\n  annotator: ");
-    SAYS(r->out, "  3 pairs, from ");
+    SAYS(r->out, "8 answers to each of 10 questions\n  annotator: ", "  3 pairs, from ");
     Pairs p = load_pairs(in_folder("made.jsonl"));
     CHECK(p.count == 3);
     for (int i = 0; i < p.count; i++) {
@@ -188,8 +187,7 @@ static void command_best_of_n_files(void) {
     for (char* s = kept.data; *s; before = s, s = strchr(s, '\n') + 1, lines++)
         questions += strncmp(s, before, strlen("{\"question\": \"2+2?\"")) != 0;
     CHECK(lines > questions && questions > 1);
-    SAYS(r->out, "16 answers to each of 10 questions\n");
-    SAYS(r->out, "  of 160 answers, mean reward 0.");
+    SAYS(r->out, "16 answers to each of 10 questions\n", "  of 160 answers, mean reward 0.");
     ROW(strstr(r->out, "  of 160"), "of 160 answers, mean reward %s %d are kept (overall):", "*", lines);
     ROW(r->out, "mean reward 1.000, answers to %d questions; wrote %s/kept.jsonl", questions,
         in_folder("best"));
@@ -331,8 +329,7 @@ static void command_sample_explains(void) {
         rollouts_free(x);
     }
     CHECK(forced > 0);
-    SAYS_NOT(r->out, "9+9?");
-    SAYS_NOT(r->out, "question>");
+    SAYS_NOT(r->out, "9+9?", "question>");
     model_free(&m);
 }
 

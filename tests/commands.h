@@ -179,12 +179,15 @@ static const Ran* run_command(int (*command)(int argc, char** argv), const char*
     return end_child(child);
 }
 
-static void check_words(int line, const char* text, const char* words, int wanted) {
-    if ((strstr(text, words) != NULL) == wanted) return;
-    BROKEN_AT(__FILE__, line, "\"%s\" %s in:\n%s\n", words, wanted ? "is not" : "should not be", text);
+// each of these words stands in the text, none of them does
+#define SAYS(text, ...)     check_words(__LINE__, text, 1, (const char*[]){__VA_ARGS__, NULL})
+#define SAYS_NOT(text, ...) check_words(__LINE__, text, 0, (const char*[]){__VA_ARGS__, NULL})
+static void check_words(int line, const char* text, int wanted, const char* const* words) {
+    for (; *words; words++)
+        if ((strstr(text, *words) != NULL) != wanted)
+            BROKEN_AT(__FILE__, line, "\"%s\" %s in:\n%s\n", *words,
+                      wanted ? "is not" : "should not be", text);
 }
-#define SAYS(text, words)     check_words(__LINE__, text, words, 1)
-#define SAYS_NOT(text, words) check_words(__LINE__, text, words, 0)
 
 // one line, beginning with "error: "
 static int is_sentence(const char* said) {

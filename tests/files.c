@@ -1,8 +1,6 @@
-/* files.c - what train_gpt.c reads and writes: text and tokens, JSON, checkpoints, options, resumed runs
- *
- * Good input must come back bit for bit. Bad input must end in status 2 (or 1: a full disk) and one sentence
- * that names the place; it must never crash, and the checkpoint that was there before must be as it was.
- */
+// files.c - what train_gpt.c reads and writes: text and tokens, JSON, checkpoints, options, resumed runs.
+// Good input must come back bit for bit; bad input must end in status 2 (or 1: a full disk) and one sentence that
+// names the place, never crash, and leave the checkpoint that was there before as it was.
 #define _XOPEN_SOURCE 700
 #define _DARWIN_C_SOURCE
 #include <stdio.h>

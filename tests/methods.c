@@ -199,8 +199,7 @@ static void methods_a_reward_that_is_no_number_is_refused(void) {
     const Ran* r = COMMAND(command_train, option("model-tag", "model"), option("data", "questions.jsonl"),
                            option("out", "loud_out"), SMALL, "--algo=nanochat", reward, "--save-every=1");
     REFUSED(r, "error: the reward model's score ");
-    SAYS(r->err, "is not a number for rollout 1 of the question: ");
-    SAYS(r->err, "?");
+    SAYS(r->err, "is not a number for rollout 1 of the question: ", "?");
     CHECK(!file_exists(in_folder("loud_out/model.safetensors")));
     CHECK(!file_exists(in_folder("loud_out/trainer_state.json")));
     Text csv = read_file(in_folder("loud_out/metrics.csv"));

@@ -111,8 +111,7 @@ static void trace_runs_every_method(void) {
     }
     const Ran* r = COMMAND(command_trace, "7+7?", tag, "--num-samples=4", "--max-new-tokens=9");
     CHECK(r->status == 0 && longest_line(r->out) <= 80);
-    SAYS_NOT(r->out, "One update");
-    SAYS_NOT(r->out, "dlogp");
+    SAYS_NOT(r->out, "One update", "dlogp");
     REFUSED(COMMAND(command_trace, tag), "a question is missing");
     REFUSED(COMMAND(command_trace, "7+7?", tag, "--num-samples=3", "--rollout=3"),
             "there are 3 rollouts, 0 to 2");
