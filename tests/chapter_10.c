@@ -474,11 +474,11 @@ static void chapter_10_questions_come_in_a_new_order_each_epoch(void) {
 static void chapter_10_a_prompt_that_just_fits(void) {
     enum { ROOM = 16 };
     const RewardKind* kind = find_reward("gsm8k");
-    int screen = mute();
+    print_begin();
     Questions all = load_questions("data/test.jsonl", 4096, ROOM, kind);
     Questions just = load_questions("data/test.jsonl", all.longest + ROOM, ROOM, kind);
     Questions less = load_questions("data/test.jsonl", all.longest + ROOM - 1, ROOM, kind);
-    unmute(screen);
+    print_end();
     CHECK(just.count == all.count && just.longest == all.longest);
     CHECK(less.count < all.count && less.longest < all.longest);
     questions_free(&all), questions_free(&just), questions_free(&less);

@@ -101,37 +101,26 @@ static Text drain(FILE* file) {
     return text;
 }
 
-// What a function prints, between capture_begin() and capture_end(); the text is to be freed.
-typedef struct { FILE* file; int out; } Capture;
-
-static Capture capture_begin(void) {
-    Capture c = {tmpfile(), 0};
-    if (!c.file) fail(1, "no temporary file for the test");
+// What a call prints, between print_begin() and print_end(); the last four texts stay valid.
+#define PRINTED(call) (print_begin(), (void)(call), print_end())
+static FILE* printed;
+static int screen;
+static void print_begin(void) {
+    printed = tmpfile();
+    if (!printed) fail(1, "no temporary file for the test");
     fflush(stdout);
-    c.out = dup(1);
-    dup2(fileno(c.file), 1);
-    return c;
+    screen = dup(1);
+    dup2(fileno(printed), 1);
 }
 
-static Text capture_end(Capture* c) {
-    fflush(stdout);
-    dup2(c->out, 1);
-    close(c->out);
-    return drain(c->file);
-}
-
-// What a test prints on the way is not for its page.
-static int mute(void) {
-    fflush(stdout);
-    int screen = dup(1);
-    if (!freopen("/dev/null", "w", stdout)) fail(1, "cannot open /dev/null");
-    return screen;
-}
-
-static void unmute(int screen) {
+static const char* print_end(void) {
+    static Text text[4];
+    static int next;
     fflush(stdout);
     dup2(screen, 1);
     close(screen);
+    text_free(&text[next = (next + 1) % 4]);
+    return (text[next] = drain(printed)).data;
 }
 
 static int longest_line(const char* text) {

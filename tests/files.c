@@ -1,6 +1,6 @@
 // files.c - what train_gpt.c reads and writes: text and tokens, JSON, checkpoints, options, resumed runs.
-// Good input must come back bit for bit; bad input must end in status 2 (or 1: a full disk) and one sentence that
-// names the place, never crash, and leave the checkpoint that was there before as it was.
+// Good input must come back bit for bit; bad input must end in status 2 (or 1: a full disk) and one sentence
+// that names the place, never crash, and leave the checkpoint that was there before as it was.
 #define _XOPEN_SOURCE 700
 #define _DARWIN_C_SOURCE
 #include <stdio.h>
@@ -1195,7 +1195,7 @@ static const char* schedule(long step, long steps, int log_every, int save_every
     press_at = press;
     CHECK(shell("rm -rf run && mkdir run"));
     put("run/metrics.csv", "step,x\n0,a\n1,a\n2,a\n3,a\n4,a\n5,a\n6,a\n");
-    int screen = mute();
+    print_begin();
     Run r = run_begin("run", 0, one_column, step, steps, log_every, save_every);
     while (run_goes_on(&r)) {
         int lines = r.lines;
@@ -1206,7 +1206,7 @@ static const char* schedule(long step, long steps, int log_every, int save_every
     CHECK(r.stop == (press > 0));
     press_at = 0;
     CHECK(run_end(&r, "./program", "run") == (press > 0 ? 130 : 0));
-    unmute(screen);
+    print_end();
     model_free(&m);
     return text;
 }
