@@ -48,12 +48,9 @@ static void chapter_12_what_is_no_pair(void) {
     // JSON of the three fields (NULL: not there); the good line comes first, so that the bad one is line 2
     static const struct { const char *prompt, *chosen, *rejected, *words; } bad[] = {
         {"'a'", "'b'", NULL, "the field 'rejected' is missing"},
-        {"'a'", NULL, "'b'", "the field 'chosen' is missing"},
         {"'a'", "''", "'b'", "the field 'chosen' is empty"},
         {"'a'", "'b'", "7", "the field 'rejected' is not a text"},
-        {"'a'", "null", "'b'", "the field 'chosen' is not a text"},
         {"'a'", "'b'", "'b'", "'chosen' and 'rejected' are the same"},
-        {"''", "'b'", "'c'", "the field 'prompt' is empty"},
         {"1", "'b'", "'c'", "the field 'prompt' is not a text"},
         {NULL, "'b'", "'c'", "the pair has no question"},
         {NULL, "[" SAID("b") "]", "[" SAID("c") "]", "the pair has no question"},
@@ -68,21 +65,17 @@ static void chapter_12_what_is_no_pair(void) {
         {"'a'", "[]", "'c'", "'chosen' has no message of the assistant"},
         {"[" USER("a") ", " SAID("b") "]", "'b'", "'c'", "'prompt' is not one message of the user"},
         {"[]", "'b'", "'c'", "'prompt' is not one message of the user"},
-        {NULL, "[" USER("a") ", " SAID("b") ", " USER("a") ", " SAID("b") "]", "'c'",
-         "'chosen' has more than one round"},
         {NULL, "[" SAID("b") ", " USER("a") "]", "'c'", "'chosen' has more than one round"},
         {"[" USER("a") ", " USER("b") "]", "'b'", "'c'", "'prompt' has more than one round"},
         {"'a'", "[" SAID("b") ", " SAID("d") "]", "'c'", "'chosen' has more than one round"},
         {NULL, "[{'role': 'system', 'content': 's'}]", "'c'", "has the role 'system'"},
         {NULL, "[{'role': 'user'}]", "'c'", "the field 'content' is missing"},
         {NULL, "['b']", "'c'", "the field 'role' is missing"},
-        {NULL, "[" USER("") "]", "'c'", "the field 'content' is empty"},
     };
     // whole files. <bos><user_start>a<user_end><assistant_start> and <assistant_end>: 34 bytes fit 40 tokens
 #define BYTES_34 "0123456789012345678901234567890123"
     static const char* const files[][2] = {
-        {GOOD_PAIR "[1]\n", "line 2: an object"}, {GOOD_PAIR "{'prompt': 'a\n", "line 2, column"},
-        {"\n", "has no pairs in it"},
+        {GOOD_PAIR "{'prompt': 'a\n", "line 2, column"}, {"\n", "has no pairs in it"},
         {"{'prompt': 'a', 'chosen': '" BYTES_34 "4', 'rejected': 'b'}\n",
          "no pair fits the model's context of 40 tokens"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -98,7 +91,7 @@ static void chapter_12_what_is_no_pair(void) {
         SAYS(r->err, "line 2: ");
         text_free(&text);
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 3; i++)
         REFUSED(COMMAND(load_and_render, put("bad.jsonl", json(files[i][0]))), files[i][1]);
     const Ran* r = COMMAND(load_and_render, put("long.jsonl", json(
         "{'prompt': 'a', 'chosen': 'b', 'rejected': '" BYTES_34 "'}\n"
@@ -551,8 +544,7 @@ static void chapter_12_best_of_n_learns_what_it_keeps(void) {
         text_free(&kept);
     }
     REFUSED(COMMAND(command_best_of_n, option("model-tag", "policy"), data, option("out", "nothing"),
-                    "--threads=1", "--num-samples=2", "--max-new-tokens=8"),
-            "has a reward above 0");
+                    "--threads=1", "--num-samples=2", "--max-new-tokens=8"), "has a reward above 0");
     CHECK(!file_exists(in_folder("nothing")));
 }
 
