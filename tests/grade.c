@@ -92,7 +92,7 @@ static void runs_of_eight_words(void) {
     // 30 words have 23 runs of 8; word 15 is in the runs that begin at words 8 to 15: 8 are lost, 15 stay.
     // Words 10 and 13: the runs from 3 to 13 are lost, 12 of 23 stay, 52%. Words 10 and 14: 11 stay, 48%.
     // Every eighth word: no run is left. The share is one of the question asked about: ten words of thirty
-    // are all there, but not the thirty in the ten. Seven words are no run, eight are one. Twice, it counts
+    // are all there, but not the thirty in the ten. Seven words are no run, eight are one. Repeats count
     // once: eleven times "a" has the one run that twenty times "a" has, and b.
     const struct { const char *a, *b; double share; } cases[] = {
         {all, thirty_words(1, 30, 15, 0, 0), 15.0 / 23}, {all, thirty_words(1, 30, 10, 13, 0), 12.0 / 23},
@@ -299,8 +299,8 @@ static void several_responses_to_a_question(void) {
     const Ran* r = COMMAND(command_grade, put("eight.jsonl", json(
         GIVE_A("1") GIVE_B("0") GIVE_A("2") GIVE_B("0") GIVE_A("1") GIVE_B("3") GIVE_B("0") GIVE_A("0"))));
     // The interval counts questions. pass@1: shares 1/2 and 0 have variance 1/8, which is worth 0.1875 /
-    // (0.125/2) = 3 flips of 1/4; pass@4: 1 and 0 are worth 1 flip of 1/2. The vote: A
-    // says 1 2 | 1 0, a tie goes to the first, so 1 and 1: right; B never is: (1 + 0) / 2
+    // (0.125/2) = 3 flips of 1/4; pass@4: 1 and 0 are worth 1 flip of 1/2. The vote: A says 1 2 | 1 0, a tie
+    // goes to the first, so 1 and 1: right; B never is: (1 + 0) / 2
     SAYS(r->out, "8 responses to 2 questions", "     2   0.4167  0.0513-0.9042   0.5000  ",
         "     1   0.2500  0.0368-0.7439   0.2500  0.0368-0.7439   0.0000        -\n",
         "     4   0.5000  0.0546-0.9454   0.5000  0.0546-0.9454   0.0000        -\n",
