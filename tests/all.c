@@ -2,7 +2,6 @@
 // with one entry test_NAME(); to add one, write two lines here.
 #include "commands.h"
 #include "parts.h"
-#include "guessing.h"
 #include "runs.h"
 #include "reference.h"
 #include "proofs.h"

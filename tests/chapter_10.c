@@ -10,19 +10,17 @@ static void random_score(Model* m) {
 // ---- steps 1 to 3: grades and rewards
 
 static void chapter_10_four_rollouts_are_graded(void) {
-    // D2's four rollouts: rewards 1 1 0 0, advantages +-1/2, three boxes, nobody used the tool.
-    static const char* const text[4] = {"\\boxed{83}", "The correct answer is \\boxed{83}",
-                                        "The final answer is 83", "We get \\boxed{38}"};
-    float reward[4], advantage[4];
-    long tokens = 4;                                       // <|assistant_end|> of each
+    // D2's four rollouts: rewards 1 1 0 0, three boxes, nobody used the tool.
+    static const char* const text[4] = {"\\boxed{83}@", "The correct answer is \\boxed{83}@",
+                                        "The final answer is 83@", "We get \\boxed{38}@"};
+    float reward[4];
+    long tokens = 0;
     for (int k = 0; k < 4; k++) tokens += (long)strlen(text[k]);
-    Rollout* r = all_say("42+41?", text, 4);
+    Rollout* r = play_all("42+41?", text, 4);
     for (int i = 0; i < 4 * (r->T - 1); i++)
         r->entropy[i] = r->mask[i / (r->T - 1) * r->T + i % (r->T - 1) + 1] ? 0.5f : 0.0f;
     Grades g = grade_rollouts(reward, r, 4, "83", find_reward("boxed"));
-    compute_advantages(advantage, reward, 4, ADVANTAGE_CENTERED);
     CHECK_LIST(reward, 0.0, 1, 1, 0, 0);
-    CHECK_LIST(advantage, 0.0, 0.5, 0.5, -0.5, -0.5);
     CHECK(g.correct == 2 && g.format == 3 && g.tool == 0 && g.tokens == tokens && g.sampled == tokens);
     CHECK_NEAR(g.entropy, 0.5 * (double)tokens, 1e-12);
     g = grade_rollouts(reward, r, 4, "83", find_reward("partial"));
@@ -456,18 +454,6 @@ static void chapter_10_the_log_counts(void) {
     finish(&w);
 }
 
-static void chapter_10_columns_are_numbers_of_the_record(void) {
-    // every column has its own place in the record and a name; those with a title fit 80 characters
-    int width = 6, count = 0;
-    for (int i = 0; rl_columns[i].name; i++, count++) {
-        CHECK(rl_columns[i].at % sizeof(double) == 0 && rl_columns[i].at < sizeof(Metrics));
-        for (int j = 0; j < i; j++)
-            CHECK(rl_columns[i].at != rl_columns[j].at && strcmp(rl_columns[i].name, rl_columns[j].name));
-        width += rl_columns[i].title ? rl_columns[i].width : 0;
-    }
-    CHECK(count == sizeof(Metrics) / sizeof(double) && count <= MAX_COLUMNS && width <= 80);
-}
-
 // ---- whole updates
 
 static void chapter_10_questions_come_in_a_new_order_each_epoch(void) {
@@ -488,11 +474,11 @@ static void chapter_10_questions_come_in_a_new_order_each_epoch(void) {
 static void chapter_10_a_prompt_that_just_fits(void) {
     enum { ROOM = 16 };
     const RewardKind* kind = find_reward("gsm8k");
-    int screen = mute();
+    print_begin();
     Questions all = load_questions("data/test.jsonl", 4096, ROOM, kind);
     Questions just = load_questions("data/test.jsonl", all.longest + ROOM, ROOM, kind);
     Questions less = load_questions("data/test.jsonl", all.longest + ROOM - 1, ROOM, kind);
-    unmute(screen);
+    print_end();
     CHECK(just.count == all.count && just.longest == all.longest);
     CHECK(less.count < all.count && less.longest < all.longest);
     questions_free(&all), questions_free(&just), questions_free(&less);
@@ -508,8 +494,6 @@ static void test_chapter_10(void) {
             TEST(chapter_10_a_minibatch_is_a_batch_of_its_own),
             TEST(chapter_10_distance_to_oneself_is_nothing),
             TEST(chapter_10_zero_variance_groups_are_drawn_again), TEST(chapter_10_drawing_again_ends),
-            TEST(chapter_10_the_log_counts),
-            TEST(chapter_10_columns_are_numbers_of_the_record),
-            TEST(chapter_10_questions_come_in_a_new_order_each_epoch));
+            TEST(chapter_10_the_log_counts), TEST(chapter_10_questions_come_in_a_new_order_each_epoch));
     remove_folder();
 }

@@ -37,11 +37,9 @@ static void chapter_12_all_forms_are_read(void) {
     text_free(&text);
 }
 
-static const char* pairs_file;
-static int load_and_stop(int argc, char** argv) {
-    (void)argc, (void)argv;
-    Pairs p = load_pairs(pairs_file);
-    render_pairs(&p, 40, pairs_file);
+static int load_and_render(int argc, char** argv) {
+    Pairs p = load_pairs(argv[argc - 1]);
+    render_pairs(&p, 40, argv[argc - 1]);
     pairs_free(&p);
     return 0;
 }
@@ -50,12 +48,9 @@ static void chapter_12_what_is_no_pair(void) {
     // JSON of the three fields (NULL: not there); the good line comes first, so that the bad one is line 2
     static const struct { const char *prompt, *chosen, *rejected, *words; } bad[] = {
         {"'a'", "'b'", NULL, "the field 'rejected' is missing"},
-        {"'a'", NULL, "'b'", "the field 'chosen' is missing"},
         {"'a'", "''", "'b'", "the field 'chosen' is empty"},
         {"'a'", "'b'", "7", "the field 'rejected' is not a text"},
-        {"'a'", "null", "'b'", "the field 'chosen' is not a text"},
         {"'a'", "'b'", "'b'", "'chosen' and 'rejected' are the same"},
-        {"''", "'b'", "'c'", "the field 'prompt' is empty"},
         {"1", "'b'", "'c'", "the field 'prompt' is not a text"},
         {NULL, "'b'", "'c'", "the pair has no question"},
         {NULL, "[" SAID("b") "]", "[" SAID("c") "]", "the pair has no question"},
@@ -70,22 +65,17 @@ static void chapter_12_what_is_no_pair(void) {
         {"'a'", "[]", "'c'", "'chosen' has no message of the assistant"},
         {"[" USER("a") ", " SAID("b") "]", "'b'", "'c'", "'prompt' is not one message of the user"},
         {"[]", "'b'", "'c'", "'prompt' is not one message of the user"},
-        {NULL, "[" USER("a") ", " SAID("b") ", " USER("a") ", " SAID("b") "]", "'c'",
-         "'chosen' has more than one round"},
         {NULL, "[" SAID("b") ", " USER("a") "]", "'c'", "'chosen' has more than one round"},
         {"[" USER("a") ", " USER("b") "]", "'b'", "'c'", "'prompt' has more than one round"},
         {"'a'", "[" SAID("b") ", " SAID("d") "]", "'c'", "'chosen' has more than one round"},
         {NULL, "[{'role': 'system', 'content': 's'}]", "'c'", "has the role 'system'"},
         {NULL, "[{'role': 'user'}]", "'c'", "the field 'content' is missing"},
         {NULL, "['b']", "'c'", "the field 'role' is missing"},
-        {NULL, "[" USER("") "]", "'c'", "the field 'content' is empty"},
     };
-    // whole files. <bos><user_start>a<user_end><assistant_start> are 5 tokens, <assistant_end> 1: 34 bytes
-    // fit 40 tokens
+    // whole files. <bos><user_start>a<user_end><assistant_start> and <assistant_end>: 34 bytes fit 40 tokens
 #define BYTES_34 "0123456789012345678901234567890123"
     static const char* const files[][2] = {
-        {GOOD_PAIR "[1]\n", "line 2: an object"}, {GOOD_PAIR "{'prompt': 'a\n", "line 2, column"},
-        {"\n", "has no pairs in it"},
+        {GOOD_PAIR "{'prompt': 'a\n", "line 2, column"}, {"\n", "has no pairs in it"},
         {"{'prompt': 'a', 'chosen': '" BYTES_34 "4', 'rejected': 'b'}\n",
          "no pair fits the model's context of 40 tokens"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -96,20 +86,17 @@ static void chapter_12_what_is_no_pair(void) {
         for (int k = 0; k < 3; k++)
             if (field[k][1]) text_printf(&text, ", '%s': %s", field[k][0], field[k][1]);
         text_printf(&text, "}\n");
-        pairs_file = put("bad.jsonl", json(text.data));
-        const Ran* r = COMMAND(load_and_stop, "x");
+        const Ran* r = COMMAND(load_and_render, put("bad.jsonl", json(text.data)));
         REFUSED(r, json(bad[i].words));
         SAYS(r->err, "line 2: ");
         text_free(&text);
     }
-    for (int i = 0; i < 4; i++) {
-        pairs_file = put("bad.jsonl", json(files[i][0]));
-        REFUSED(COMMAND(load_and_stop, "x"), files[i][1]);
-    }
-    pairs_file = put("long.jsonl", json("{'prompt': 'a', 'chosen': 'b', 'rejected': '" BYTES_34 "'}\n"
-                                        "{'prompt': 'a', 'chosen': '" BYTES_34 "4', 'rejected': 'b'}\n"
-                                        "{'prompt': 'c', 'chosen': 'b', 'rejected': '" BYTES_34 "4'}\n"));
-    const Ran* r = COMMAND(load_and_stop, "x");
+    for (int i = 0; i < 3; i++)
+        REFUSED(COMMAND(load_and_render, put("bad.jsonl", json(files[i][0]))), files[i][1]);
+    const Ran* r = COMMAND(load_and_render, put("long.jsonl", json(
+        "{'prompt': 'a', 'chosen': 'b', 'rejected': '" BYTES_34 "'}\n"
+        "{'prompt': 'a', 'chosen': '" BYTES_34 "4', 'rejected': 'b'}\n"
+        "{'prompt': 'c', 'chosen': 'b', 'rejected': '" BYTES_34 "4'}\n")));
     WORKS(r);
     SAYS(r->out, "2 of 3 pairs have a side longer than the context of 40 tokens and are skipped");
 }
@@ -125,28 +112,25 @@ static Question some_question(const char* question, const char* truth, const cha
 static void question_free(Question* q) { free(q->truth), tokens_free(&q->prompt); }
 
 static void chapter_12_a_rollout_becomes_a_text(void) {
-    // What was said, with [calls], and the text that it becomes; NULL: what would be read back as something
-    // else.
-    enum { AS_IT_IS, CUT_OFF, WROTE_THE_OUTPUT, HAS_A_BYTE_0 };
-    static const struct { const char *said, *text; int but; } cases[] = {
-        {"He has [17+26]43.\n#### 43", "He has <<17+26=43>>43.\n#### 43", AS_IT_IS},
-        {"[1+1][2+2]", "<<1+1=2>><<2+2=4>>", AS_IT_IS},
-        {"a < b > c = d \xC3\xA9", "a < b > c = d \xC3\xA9", AS_IT_IS},
-        {"[1,000/8]125", "<<1,000/8=125>>125", AS_IT_IS},
-        {"", NULL, AS_IT_IS},                             // no answer at all
-        {"[seven]7", NULL, AS_IT_IS},                     // the tool is silent; <<seven>> has an output
-        {"it is <<1+1=2>>2", NULL, AS_IT_IS},             // typed, not called
-        {"half \xC3", NULL, AS_IT_IS},                    // cut inside a character
-        {"]", NULL, AS_IT_IS},
-        {"so [1+1]2", NULL, CUT_OFF}, {"so [1+1]2", NULL, WROTE_THE_OUTPUT}, {"ab", NULL, HAS_A_BYTE_0}};
+    // What was said, with [calls] and @ at the end, and its text; NULL: it would be read back differently
+    static const char* const cases[][2] = {
+        {"He has [17+26]43.\n#### 43@", "He has <<17+26=43>>43.\n#### 43"},
+        {"[1+1][2+2]@", "<<1+1=2>><<2+2=4>>"}, {"a < b > c = d \xC3\xA9@", "a < b > c = d \xC3\xA9"},
+        {"[1,000/8]125@", "<<1,000/8=125>>125"},
+        {"@", NULL},                                      // no answer at all
+        {"[seven]7@", NULL},                              // the tool is silent; <<seven>> has an output
+        {"it is <<1+1=2>>2@", NULL},                      // typed, not called
+        {"half \xC3@", NULL},                             // cut inside a character
+        {"]@", NULL}, {"so [1+1]2", NULL},                // cut off
+        {"so [1+1]2@", NULL}, {"ab@", NULL}};             // wrote the output itself; and has a byte 0
+    enum { CASES = sizeof cases / sizeof *cases };
     Question q = some_question("How many?", "43", "#### 43");
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        Rollout* r = says("How many?", cases[i].said);
-        if (cases[i].but == CUT_OFF) r->finished = 0;
-        if (cases[i].but == HAS_A_BYTE_0) r->ids[r->prompt + 1] = 0;
-        for (int t = 0; cases[i].but == WROTE_THE_OUTPUT && t < r->length; t++) r->mask[r->prompt + t] = 1;
+    for (int i = 0; i < CASES; i++) {
+        Rollout* r = play("How many?", cases[i][0]);
+        if (i == CASES - 1) r->ids[r->prompt + 1] = 0;
+        for (int t = 0; i == CASES - 2 && t < r->length; t++) r->mask[r->prompt + t] = 1;
         char* text = rollout_answer(r, &q);
-        CHECK_TEXT(text ? text : "(none)", cases[i].text ? cases[i].text : "(none)");
+        CHECK_TEXT(text ? text : "(none)", cases[i][1] ? cases[i][1] : "(none)");
         free(text), rollouts_free(r);
     }
     question_free(&q);
@@ -156,15 +140,14 @@ static void chapter_12_a_rollout_becomes_a_text(void) {
 
 // What annotators see: right, wrong, right in other words, the first again, wrong and longest, cut off.
 enum { SHOWN = 6 };
-static const char* const shown[SHOWN] = {"#### 4", "#### 5", "It is [2+2]4\n#### 4", "#### 4",
-                                         "It is certainly not #### 5", "#### 4 "};
+static const char* const shown[SHOWN] = {"#### 4@", "#### 5@", "It is [2+2]4\n#### 4@", "#### 4@",
+                                         "It is certainly not #### 5@", "#### 4 "};
 static const char* demo = "The demo.\n#### 4";
 
 // what an annotator makes of them, and of the demonstration; place: of the question in its file
 static Pairs judged(const char* annotator, int most, float noise, uint64_t seed, int place) {
     Question q = some_question("2+2?", "4", demo);
-    Rollout* r = all_say("2+2?", shown, SHOWN);
-    r[SHOWN - 1].finished = 0;
+    Rollout* r = play_all("2+2?", shown, SHOWN);
     PairRules rules = {find_annotator(annotator), find_reward("gsm8k"), most, noise, seed};
     Pairs p = {0};
     annotate(&p, &q, place, r, SHOWN, &rules);
@@ -181,7 +164,8 @@ static int has_pair(const Pairs* p, const char* chosen, const char* rejected) {
 }
 
 static void chapter_12_annotators_annotate(void) {
-    const char *a = "#### 4", *b = "#### 5", *c = "It is <<2+2=4>>4\n#### 4", *d = shown[4], *own = demo;
+    const char *a = "#### 4", *b = "#### 5", *c = "It is <<2+2=4>>4\n#### 4", *own = demo;
+    const char* d = "It is certainly not #### 5";
     // what is demonstrated; how many pairs, and which are among them, the chosen first
     const struct { const char *annotator, *demo; float noise; int count; const char* pair[4][2]; } cases[] = {
         // {a, c} right, {b, d} wrong; the repeated a and the one that was cut off do not count: 2 x 2 pairs
@@ -231,46 +215,34 @@ static void chapter_12_pairs_are_different_and_few(void) {
 
 static void chapter_12_a_limit_keeps_the_order(void) {
     Pairs p = {0};
-    char name[16];
-    for (int i = 0; i < 30; i++) {
-        snprintf(name, sizeof name, "%02d", i);
-        pairs_add(&p, name, "a", "b");
-    }
+    for (int i = 0; i < 30; i++) pairs_add(&p, (char[]){(char)('A' + i), 0}, "a", "b");
     limit_pairs(&p, 0, 1);
     CHECK(p.count == 30);
     limit_pairs(&p, 10, 1);
-    CHECK(p.count == 10);
-    for (int i = 1; i < p.count; i++) CHECK(strcmp(p.list[i - 1].question, p.list[i].question) < 0);
-    CHECK(strcmp(p.list[9].question, "09") > 0);          // not simply the first ten
+    CHECK(p.count == 10 && *p.list[9].question > 'A' + 9);      // not simply the first ten
+    for (int i = 1; i < p.count; i++) CHECK(*p.list[i - 1].question < *p.list[i].question);
     pairs_free(&p);
 }
 
 // ---- losses by hand
 
-static const PairLoss* loss_named(const char* name) {
-    for (size_t i = 0; i < sizeof pair_losses / sizeof *pair_losses; i++)
-        if (!strcmp(pair_losses[i].name, name)) return &pair_losses[i];
-    return NULL;
-}
-
 static void chapter_12_losses_of_a_pair(void) {
-    // P = sigma(ln 3) = 3/4: loss -ln 3/4 = 0.287682, slopes -1/4 and +1/4
-    // outcome: the chosen one is right with 3/4, the other with sigma(0) = 1/2, so it is wrong with 1/2:
-    // (ln 4/3 + ln 2) / 2 = (0.287682 + 0.693147) / 2 = 0.490415; slopes -(1 - 3/4) / 2 and (1/2) / 2;
-    // wrong with 3/4: ln 4/3, slopes -1/8 and 1/8
-    // DPO, beta 1/2: 0.5 ((-1 + 2 ln 3 + 1) - (-2 + 2)) = ln 3 again; slopes beta * -+1/4
+    // P = sigma(ln 3) = 3/4: loss -ln 3/4 = 0.287682, slopes -1/4 and +1/4 outcome: the chosen one is right
+    // with 3/4, the other with sigma(0) = 1/2, so it is wrong with 1/2: (ln 4/3 + ln 2) / 2 = (0.287682 +
+    // 0.693147) / 2 = 0.490415; slopes -(1 - 3/4) / 2 and (1/2) / 2; wrong with 3/4: ln 4/3, slopes -1/8 and
+    // 1/8 DPO, beta 1/2: 0.5 ((-1 + 2 ln 3 + 1) - (-2 + 2)) = ln 3 again; slopes beta * -+1/4
     const float ln3 = (float)log(3.0);
-    const struct { const char* name; float beta, value[2], reference[2]; double loss, slope[2]; } cases[] = {
-        {"bradley-terry", 1.0f, {ln3, 0.0f}, {0}, 0.287682, {-0.25, 0.25}},
-        {"outcome", 1.0f, {ln3, 0.0f}, {0}, 0.490415, {-0.125, 0.25}},
-        {"outcome", 1.0f, {ln3, -ln3}, {0}, 0.287682, {-0.125, 0.125}},
-        {"dpo", 0.5f, {(float)(-1.0 + 2.0 * log(3.0)), -2.0f}, {-1.0f, -2.0f}, 0.287682, {-0.125, 0.125}}};
+    const struct { int kind; float beta, value[2], reference[2]; double loss, slope[2]; } cases[] = {
+        {PAIR_BRADLEY_TERRY, 1.0f, {ln3, 0.0f}, {0}, 0.287682, {-0.25, 0.25}},
+        {PAIR_OUTCOME, 1.0f, {ln3, 0.0f}, {0}, 0.490415, {-0.125, 0.25}},
+        {PAIR_OUTCOME, 1.0f, {ln3, -ln3}, {0}, 0.287682, {-0.125, 0.125}},
+        {PAIR_DPO, 0.5f, {2.0f * ln3 - 1.0f, -2.0f}, {-1.0f, -2.0f}, 0.287682, {-0.125, 0.125}}};
     for (int i = 0; i < 4; i++) {
         const float *v = cases[i].value, *ref = cases[i].reference;
         Pair pair = {.reference = {ref[0], ref[1]}};
         PairResult r = {.value = {v[0], v[1]}};
         float slope[2];
-        pair_loss(slope, &r, &pair, loss_named(cases[i].name)->kind, cases[i].beta);
+        pair_loss(slope, &r, &pair, cases[i].kind, cases[i].beta);
         CHECK_NEAR(r.margin, cases[i].beta * (v[CHOSEN] - ref[CHOSEN] - v[REJECTED] + ref[REJECTED]), 1e-6);
         CHECK_NEAR(r.loss, cases[i].loss, 1e-6);
         CHECK_LIST(slope, 1e-6, cases[i].slope[0], cases[i].slope[1]);
@@ -307,7 +279,7 @@ static void chapter_12_the_first_step_of_a_reward_model(void) {
         batch_free(&b);
     }
     Optimizer o = optimizer_new(&m.config);
-    PairMetrics s = pairs_step(&m, &o, list, 2, loss_named("bradley-terry"), 1.0f, 0.01f, 0.0f,
+    PairMetrics s = pairs_step(&m, &o, list, 2, &pair_losses[PAIR_BRADLEY_TERRY], 1.0f, 0.01f, 0.0f,
                                (AdamOptions){0.0f, 0.95f, 1e-12f, 0.0f});
     CHECK_NEAR(s.loss, log(2.0), 1e-7);
     CHECK(s.margin == 0.0 && s.accuracy == 0.5 && s.chosen == 0.0 && s.rejected == 0.0);
@@ -330,8 +302,8 @@ static void chapter_12_dpo_begins_at_its_reference(void) {
     Pairs p = two_pairs();
     Pair* list[2] = {&p.list[0], &p.list[1]};
     PairResult result[2];
-    set_reference(&p, &m, loss_named("dpo"));
-    pairs_forward(result, &m, list, 2, loss_named("dpo"), 0.3f, 0);
+    set_reference(&p, &m, &pair_losses[PAIR_DPO]);
+    pairs_forward(result, &m, list, 2, &pair_losses[PAIR_DPO], 0.3f, 0);
     for (int i = 0; i < 2; i++) {
         const float* reference = p.list[i].reference;
         CHECK(result[i].margin == 0.0 && same_bits(result[i].value, reference, 2));
@@ -382,12 +354,12 @@ static void chapter_12_calibration_in_bins(void) {
     // an untrained reward model: every pair is a coin flip, half right
     Model policy = tiny_model(7), m = scalar_model_on(&policy);
     Pairs p = two_pairs();
-    e = evaluate_pairs(&m, &p, loss_named("bradley-terry"), 1.0f);
+    e = evaluate_pairs(&m, &p, &pair_losses[PAIR_BRADLEY_TERRY], 1.0f);
     CHECK(e.accuracy == 0.5 && e.pairs == 2 && e.questions == 2 && e.count[0] == 2 && e.error == 0.0);
-    e = evaluate_pairs(&m, &p, loss_named("outcome"), 1.0f);        // four answers, all called at 1/2
+    e = evaluate_pairs(&m, &p, &pair_losses[PAIR_OUTCOME], 1.0f);        // four answers, all called at 1/2
     CHECK(e.count[2] == 4 && e.predicted[2] == 0.5 && e.observed[2] == 0.5 && e.error == 0.0);
     p.count = 1;
-    e = evaluate_pairs(&m, &p, loss_named("bradley-terry"), 1.0f);  // one question: no variance between them
+    e = evaluate_pairs(&m, &p, &pair_losses[PAIR_BRADLEY_TERRY], 1.0f);  // one: no variance between them
     CHECK(e.questions == 1 && e.low >= 0.0 && e.low < e.accuracy && e.high > e.accuracy && e.high <= 1.0);
     p.count = 2;
     pairs_free(&p), model_free(&m), model_free(&policy);
@@ -431,7 +403,7 @@ static void chapter_12_what_is_kept(void) {
 
 static void chapter_12_threads_change_nothing(void) {
     for (int scalar = 0; scalar < 2; scalar++) {
-        const PairLoss* loss = loss_named(scalar ? "bradley-terry" : "dpo");
+        const PairLoss* loss = &pair_losses[scalar ? PAIR_BRADLEY_TERRY : PAIR_DPO];
         Model policy = tiny_model(8), m[5];
         Pairs p = {0};
         Pair* list[20];
@@ -455,43 +427,6 @@ static void chapter_12_threads_change_nothing(void) {
     set_threads(1);
 }
 
-// metrics.csv of two runs of six updates: the same but for the seconds.
-static void check_same_metrics(const char* a, const char* b) {
-    for (const Column* c = pair_columns; c->name; c++) {
-        int rows[2] = {0};
-        double* x = read_column(rows, in_folder(a), c->name, 1);
-        double* y = read_column(rows + 1, in_folder(b), c->name, 1);
-        CHECK(rows[0] == 6 && rows[1] == 6);
-        for (int i = 0; i < 6; i++) CHECK(x[i] == y[i] || !strcmp(c->name, "seconds"));
-        free(x), free(y);
-    }
-}
-
-// A model that has been taught a mixed crowd's answers to two questions: it gives right ones and wrong ones.
-static void put_taught_model(const char* name) {
-    static const char* const crowd[][2] = {{"1+1?", "<<1+1=2>>\n#### 2"}, {"1+1?", "2"}, {"1+1?", "#### 3"},
-                                           {"2+2?", "#### 4"}, {"2+2?", "no"}, {"2+2?", "<<2+2=4>>#### 4"}};
-    enum { CROWD = sizeof crowd / sizeof *crowd };
-    Model m = tiny_model(10);
-    Optimizer o = optimizer_new(&m.config);
-    Tokens t[CROWD] = {{0}};
-    const Tokens* list[CROWD];
-    for (int i = 0; i < CROWD; i++) {
-        render_conversation(&t[i], crowd[i][0], crowd[i][1]);
-        list[i] = &t[i];
-    }
-    for (int i = 0; i < 150; i++) {
-        sft_loss(&m, list, CROWD, 1);
-        clip_and_step(&m, &o, 1e-2, 1.0, rl_defaults().adam);
-    }
-    put_model(in_folder(name), &m);
-    for (int i = 0; i < CROWD; i++) tokens_free(&t[i]);
-    optimizer_free(&o), model_free(&m);
-}
-
-#define TWO_QUESTIONS "{\"question\": \"1+1?\", \"answer\": \"<<1+1=2>>2\\n#### 2\"}\n"        \
-                      "{\"question\": \"2+2?\", \"answer\": \"#### 4\"}\n"
-
 // What the commands work with: policies, a reward model, questions and pairs.
 static void put_models_and_files(void) {
     Model policy = tiny_model(9), judge = scalar_model_on(&policy);
@@ -499,8 +434,7 @@ static void put_models_and_files(void) {
     put_model(in_folder("judge"), &judge);
     save_model(in_folder("small"), (Config){VOCAB_SIZE, 96, 1, 8, 2, 1, 4, 24, 1, 10000.0f, 1e-6f, 0});
     save_model(in_folder("foreign"), (Config){100, 96, 1, 16, 2, 1, 8, 24, 1, 10000.0f, 1e-6f, 0});
-    put_taught_model("taught");
-    put("questions.jsonl", TWO_QUESTIONS);
+    put_crowd();
     put("exam.jsonl", json("{'question': '2+2 =?', 'answer': '#### 4'}\n"));
     put("sum.jsonl", json("{'question': '2+2?', 'answer': '#### 4'}\n"));
     put("pair.jsonl", json(GOOD_PAIR));
@@ -515,7 +449,7 @@ static void chapter_12_a_resumed_run_is_the_same_run(void) {
         {command_dpo, "dpo", "dpo: 6 updates of 3", "go on with: ./rl dpo --resume"}};
     for (int i = 0; i < 2; i++) {
         const char *exam = i ? "--beta=0.2" : option("eval-questions", "exam.jsonl"), *tag = TAUGHT;
-        const char* from = option("questions", "questions.jsonl");
+        const char* from = option("questions", "two.jsonl");
         for (int stop = 0; stop <= 5; stop += 1 + (stop > 0)) {    // not at all, and during update 1, 3, 5
             const char* out = option("out", stop ? "parts" : "whole");
             press_at = stop;
@@ -529,7 +463,9 @@ static void chapter_12_a_resumed_run_is_the_same_run(void) {
             WORKS(COMMAND(runs[i].command, option("resume", "parts"), "--threads=1", "--questions=nowhere"));
             CHECK(same_files("whole/model.safetensors", "parts/model.safetensors"));
             CHECK(same_files("whole/optimizer.safetensors", "parts/optimizer.safetensors"));
-            check_same_metrics("whole/metrics.csv", "parts/metrics.csv");
+            // metrics.csv, too, but for the seconds: its head and six rows
+            CHECK(shell("for r in whole parts; do cut -d, -f1-7,9 $r/metrics.csv > $r.csv; done"));
+            CHECK(shell("[ $(wc -l < whole.csv) = 7 ]") && same_files("whole.csv", "parts.csv"));
         }
         Model m = load_model(in_folder("whole"));
         CHECK(m.config.scalar == !i);
@@ -542,7 +478,7 @@ static void chapter_12_a_resumed_run_is_the_same_run(void) {
 
 static void chapter_12_pairs_are_made_once_and_the_same(void) {
     // with the same seed the same file, by one thread or two; with another seed another
-    const char *tag = TAUGHT, *data = option("data", "questions.jsonl");
+    const char *tag = TAUGHT, *data = option("data", "two.jsonl");
     WORKS(COMMAND(command_pairs, tag, data, MORE, option("out", "a.jsonl")));
     WORKS(COMMAND(command_pairs, tag, data, MORE, "--threads=2", option("out", "b.jsonl")));
     WORKS(COMMAND(command_pairs, tag, data, MORE, "--seed=2", option("out", "c.jsonl")));
@@ -608,8 +544,7 @@ static void chapter_12_best_of_n_learns_what_it_keeps(void) {
         text_free(&kept);
     }
     REFUSED(COMMAND(command_best_of_n, option("model-tag", "policy"), data, option("out", "nothing"),
-                    "--threads=1", "--num-samples=2", "--max-new-tokens=8"),
-            "has a reward above 0");
+                    "--threads=1", "--num-samples=2", "--max-new-tokens=8"), "has a reward above 0");
     CHECK(!file_exists(in_folder("nothing")));
 }
 

@@ -55,10 +55,10 @@ static Evaluation evaluated(const char* path) { return evaluated_on(data_path, N
 
 // metrics.csv and the screen against the record of the same updates, done here.
 // told[i]: column i was seen beside another number than its neighbour has; equal ones prove nothing.
-enum { TRAIN_COLUMNS = 17 };
+enum { TRAIN_COLUMNS = 18 };
 static void check_train_columns(int* told, const char* reward) {
     static World w;
-    const Ran* r = RL("train", tag, data, option("out", "run"), option("eval-data", "questions.jsonl"),
+    const Ran* r = RL("train", tag, data, option("out", "run"), option("eval-data", "exam.jsonl"),
                       reward, "--algo=grpo", "--epochs-per-batch=2", "--num-samples=4", "--lr=0.03",
                       "--examples-per-step=4", "--max-new-tokens=12", "--num-steps=2", "--init-lr-frac=1",
                       "--log-every=1", "--eval-every=2", "--eval-examples=5", "--eval-samples=2",
@@ -70,15 +70,14 @@ static void check_train_columns(int* told, const char* reward) {
         deal_examples(chosen, QUESTIONS, step, w.q.count, w.o.seed);
         s = rl_step(&w.setup.learner, w.group, &w.q, chosen, step, lr_schedule(step, 2, 0, 0.0));
     }
-    Evaluation e = evaluate_model(&w.setup.policy, &w.q, 5, 2, w.o.sample, find_reward("gsm8k"), NULL,
-                                  w.o.seed + 2);
+    Evaluation e = evaluated_on(in_folder("exam.jsonl"), NEW_TOKENS, in_folder("run"), 5, 2);
     const Cell expected[TRAIN_COLUMNS + 1] = {
         {"reward", s.reward}, {"accuracy", s.accuracy}, {"kl_ref", s.kl_ref},
         {"clip_fraction", s.clip_fraction}, {"length", s.length}, {"entropy", s.entropy},
         {"grad_norm", s.grad_norm}, {"held_out", e.pass[0]}, {"pass_rate", s.pass_rate},
         {"tool_rate", s.tool_rate}, {"format_rate", s.format_rate}, {"zero_variance", s.zero_variance},
         {"resampled", s.resampled}, {"ratio", s.ratio}, {"approx_kl", s.approx_kl}, {"loss", s.loss},
-        {"lr", s.lr}, {NULL, 0.0}};
+        {"value_loss", s.value_loss}, {"lr", s.lr}, {NULL, 0.0}};
     for (int i = 1; i < TRAIN_COLUMNS; i++) told[i] |= expected[i].value != expected[i - 1].value;
     check_cells("run/metrics.csv", 1, 1e-8, expected);
     double seconds = cell("run/metrics.csv", "seconds", 1);
@@ -86,6 +85,7 @@ static void check_train_columns(int* told, const char* reward) {
     CHECK_NEAR(speed * seconds, s.length * QUESTIONS * SAMPLES, 1e-6);
     CHECK(s.kl_ref > 0.0005 && s.clip_fraction > 0.0);    // what is compared are no zeros
     ROW(r->out, "update reward accuracy kl_ref clipped length entropy |grad| seconds held-out");
+    ROW(r->out, "1 * * * * * * * *");                     // no exam after this one
     ROW(r->out, "2 %.3f %.3f %.3f %.4f %.1f %.3f %.3f %.2f %.3f", s.reward, s.accuracy, s.kl_ref,
         s.clip_fraction, s.length, s.entropy, s.grad_norm, seconds, e.pass[0]);
     SAYS(r->out, "reinforcement learning (grpo): 2 updates of 4 questions x 4 rollouts\n  reward: gsm8k");
@@ -99,23 +99,12 @@ static void check_train_columns(int* told, const char* reward) {
 static void command_train_columns(void) {
     char both[PATH_SIZE + 32];
     int told[TRAIN_COLUMNS] = {1};
+    put("exam.jsonl", json("{'question': '2+2?', 'answer': '#### 4'}\n{'question': '2+2?', 'answer': '5'}\n"
+                           "{'question': '3+3?', 'answer': '#### 6'}\n"));
     snprintf(both, sizeof both, "--reward=gsm8k+model:%s", reward_model_path);
     check_train_columns(told, both);
     check_train_columns(told, "--reward=gsm8k");          // command_compare_columns goes on with this one
     for (int i = 0; i < TRAIN_COLUMNS; i++) CHECK(told[i]);
-}
-
-// The model answers half of the questions in --data; nobody can be right on those in --eval-data.
-static void command_train_evaluates_on_eval_data(void) {
-    put("impossible.jsonl", json("{'question': '2+2?', 'answer': '#### 777'}\n"));
-    const Ran* r = RL("train", tag, data, option("out", "apart"), option("eval-data", "impossible.jsonl"),
-                      "--num-steps=1", "--num-samples=4", "--examples-per-step=3", "--max-new-tokens=12",
-                      "--eval-every=1", "--eval-samples=8", "--allow-overlap", "--threads=1");
-    SAYS(r->out, "1 updates of 3 questions x 4 rollouts\n");
-    SAYS(r->out, "       -  0.0000 ");                    // no reference, no KL
-    CHECK(isnan(cell("apart/metrics.csv", "kl_ref", 0)));
-    CHECK(cell("apart/metrics.csv", "reward", 0) > 0.0);
-    CHECK(cell("apart/metrics.csv", "held_out", 0) == 0.0);
 }
 
 static void command_algos_rows(void) {
@@ -177,8 +166,7 @@ static void command_dpo_columns(void) { check_pair_columns(&pair_commands[1], "-
 static void command_pairs_file(void) {
     const Ran* r = RL("pairs", tag, data, "--annotator=verifier", "--num-samples=8", "--max-new-tokens=12",
                       "--pairs=3", option("out", "made.jsonl"));
-    SAYS(r->out, "8 answers to each of 10 questions\n  annotator: ");
-    SAYS(r->out, "  3 pairs, from ");
+    SAYS(r->out, "8 answers to each of 10 questions\n  annotator: ", "  3 pairs, from ");
     Pairs p = load_pairs(in_folder("made.jsonl"));
     CHECK(p.count == 3);
     for (int i = 0; i < p.count; i++) {
@@ -199,8 +187,7 @@ static void command_best_of_n_files(void) {
     for (char* s = kept.data; *s; before = s, s = strchr(s, '\n') + 1, lines++)
         questions += strncmp(s, before, strlen("{\"question\": \"2+2?\"")) != 0;
     CHECK(lines > questions && questions > 1);
-    SAYS(r->out, "16 answers to each of 10 questions\n");
-    SAYS(r->out, "  of 160 answers, mean reward 0.");
+    SAYS(r->out, "16 answers to each of 10 questions\n", "  of 160 answers, mean reward 0.");
     ROW(strstr(r->out, "  of 160"), "of 160 answers, mean reward %s %d are kept (overall):", "*", lines);
     ROW(r->out, "mean reward 1.000, answers to %d questions; wrote %s/kept.jsonl", questions,
         in_folder("best"));
@@ -321,7 +308,7 @@ static int check_choices(const char* out, Model* m, const Rollout* r) {
 // Questions from a file: one answer to each, up to the empty line, and no prompt.
 static void command_sample_explains(void) {
     static const char* const asked[] = {"1+1?", "2+2?", "1+1?"};
-    put_taught_model("taught");
+    put_crowd();
     put("asked.txt", "1+1?\r\n2+2?\n1+1?\n\n9+9?\n");
     CHECK(freopen(in_folder("asked.txt"), "r", stdin) != NULL);
     const Ran* r = RL("sample", "--explain", option("model-tag", "taught"), "--num-samples=2",
@@ -342,8 +329,7 @@ static void command_sample_explains(void) {
         rollouts_free(x);
     }
     CHECK(forced > 0);
-    SAYS_NOT(r->out, "9+9?");
-    SAYS_NOT(r->out, "question>");
+    SAYS_NOT(r->out, "9+9?", "question>");
     model_free(&m);
 }
 
@@ -409,12 +395,14 @@ static void command_compare_columns(void) {
 
 // The taught model uses the calculator now and then: no number after training is that before.
 static void command_run_story(void) {
-    char* file = copy_text(put("two.jsonl", TWO_QUESTIONS));
-    put_taught_model("taught");
+    put_crowd();
+    char* file = copy_text(in_folder("two.jsonl"));
     const Ran* r = RL("run", option("model-tag", "taught"), option("data", "two.jsonl"),
                       option("eval-data", "two.jsonl"), "--allow-overlap", option("out", "story"),
                       "--num-steps=2", "--num-samples=8", "--examples-per-step=2", "--max-new-tokens=30",
-                      "--eval-every=0", "--lr=0.02", "--init-lr-frac=1", "--threads=1");
+                      "--eval-every=0", "--lr=0.02", "--init-lr-frac=1", "--threads=1", "--log-every=1");
+    ROW(r->out, "1 * * - 0.0000 * * * *");                // no reference, no KL
+    CHECK(isnan(cell("story/rl/metrics.csv", "kl_ref", 0)));
     Evaluation a = evaluated_on(file, 30, in_folder("taught"), 2, 16);
     Evaluation b = evaluated_on(file, 30, in_folder("story/rl"), 2, 16);
     SAYS(r->out, "2 held-out questions, 16 answers to each:");
@@ -503,7 +491,7 @@ static void test_commands(void) {
     tag = copy_text(option("model-tag", "model"));
     data = copy_text(option("data", "questions.jsonl"));
     before_tag = copy_text(option("compare", "before"));
-    RUN_ALL(TEST(command_train_columns), TEST(command_train_evaluates_on_eval_data), TEST(command_algos_rows),
+    RUN_ALL(TEST(command_train_columns), TEST(command_algos_rows),
             TEST(command_pairs_file), TEST(command_reward_model_columns), TEST(command_dpo_columns),
             TEST(command_best_of_n_files), TEST(command_eval_columns), TEST(command_eval_compare_columns),
             TEST(command_sample_answers), TEST(command_sample_explains), TEST(command_trace_columns),

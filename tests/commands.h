@@ -66,12 +66,7 @@ static const char* put(const char* name, const char* content) {
     return path;
 }
 
-static int same_files(const char* a, const char* b) {
-    Text x = read_file(in_folder(a)), y = read_file(in_folder(b));
-    int same = x.length == y.length && !memcmp(x.data, y.data, x.length);
-    text_free(&x), text_free(&y);
-    return same;
-}
+static int same_files(const char* a, const char* b) { return shell("cmp -s '%s' '%s'", a, b); }
 
 // A text with 'quotes' for "quotes", as JSON wants them; the last few stay valid.
 static const char* json(const char* text) {
@@ -101,37 +96,26 @@ static Text drain(FILE* file) {
     return text;
 }
 
-// What a function prints, between capture_begin() and capture_end(); the text is to be freed.
-typedef struct { FILE* file; int out; } Capture;
-
-static Capture capture_begin(void) {
-    Capture c = {tmpfile(), 0};
-    if (!c.file) fail(1, "no temporary file for the test");
+// What a call prints, between print_begin() and print_end(); the last four texts stay valid.
+#define PRINTED(call) (print_begin(), (void)(call), print_end())
+static FILE* printed;
+static int screen;
+static void print_begin(void) {
+    printed = tmpfile();
+    if (!printed) fail(1, "no temporary file for the test");
     fflush(stdout);
-    c.out = dup(1);
-    dup2(fileno(c.file), 1);
-    return c;
+    screen = dup(1);
+    dup2(fileno(printed), 1);
 }
 
-static Text capture_end(Capture* c) {
-    fflush(stdout);
-    dup2(c->out, 1);
-    close(c->out);
-    return drain(c->file);
-}
-
-// What a test prints on the way is not for its page.
-static int mute(void) {
-    fflush(stdout);
-    int screen = dup(1);
-    if (!freopen("/dev/null", "w", stdout)) fail(1, "cannot open /dev/null");
-    return screen;
-}
-
-static void unmute(int screen) {
+static const char* print_end(void) {
+    static Text text[4];
+    static int next;
     fflush(stdout);
     dup2(screen, 1);
     close(screen);
+    text_free(&text[next = (next + 1) % 4]);
+    return (text[next] = drain(printed)).data;
 }
 
 static int longest_line(const char* text) {
@@ -172,18 +156,22 @@ static const Ran* run_command(int (*command)(int argc, char** argv), const char*
     char* argv[32];
     int argc = 0;
     for (; words[argc]; argc++) argv[argc] = copy_text(words[argc]);
+    argv[argc] = NULL;
     Child child = begin_child();
     if (child.id == 0) end_here(command(argc, argv));
     while (argc) free(argv[--argc]);
     return end_child(child);
 }
 
-static void check_words(int line, const char* text, const char* words, int wanted) {
-    if ((strstr(text, words) != NULL) == wanted) return;
-    BROKEN_AT(__FILE__, line, "\"%s\" %s in:\n%s\n", words, wanted ? "is not" : "should not be", text);
+// each of these words stands in the text, none of them does
+#define SAYS(text, ...)     check_words(__LINE__, text, 1, (const char*[]){__VA_ARGS__, NULL})
+#define SAYS_NOT(text, ...) check_words(__LINE__, text, 0, (const char*[]){__VA_ARGS__, NULL})
+static void check_words(int line, const char* text, int wanted, const char* const* words) {
+    for (; *words; words++)
+        if ((strstr(text, *words) != NULL) != wanted)
+            BROKEN_AT(__FILE__, line, "\"%s\" %s in:\n%s\n", *words,
+                      wanted ? "is not" : "should not be", text);
 }
-#define SAYS(text, words)     check_words(__LINE__, text, words, 1)
-#define SAYS_NOT(text, words) check_words(__LINE__, text, words, 0)
 
 // one line, beginning with "error: "
 static int is_sentence(const char* said) {

@@ -100,10 +100,10 @@ static void a_question_is_added(void) {
     //   pass@1 = 1/4, pass@2 = 1 - C(3,2)/C(4,2) = 1/2, pass@4 = 1
     // Tokens with their end: a call of 5, the tool's 3, 6 and 1 = 15; 4; 10; 7; mean 9. All but the tool's
     // are sampled: 33, at 3 nats each.
-    static const char* const texts[4] = {"[3+4]#### 7", "Hm.", "\\boxed{7}", "#### 8"};
+    static const char* const texts[4] = {"[3+4]#### 7@", "Hm.@", "\\boxed{7}@", "#### 8@"};
     static const double vote[3] = {0.25, 0.5, 1.0}, none[3] = {0.5, 0, 0}, pass[3] = {0.25, 0.5, 1.0};
     Evaluation e = evaluation_new(4);
-    Rollout* r = all_say("3+4?", texts, 4);
+    Rollout* r = play_all("3+4?", texts, 4);
     for (int k = 0; k < 4; k++)
         for (int t = 0; t < r->T - 1; t++) r[k].entropy[t] = r[k].mask[t + 1] ? 3.0f : 0.0f;
     evaluation_add_rollouts(&e, r, 4, "7", find_reward("gsm8k"));
@@ -154,7 +154,10 @@ static void difference_on_the_same_questions(void) {
     CHECK_INTERVAL(low, high, 0.0, 0.4899, 1e-6);
     CHECK(pass_difference(&low, &high, &before, &best, 1) == 0.75);   // nor where one of two solves all
     CHECK_NEAR(low, 0.75 - hypot(0.4899, before.high[0] - 0.25), 1e-6);
-    evaluation_free(&before), evaluation_free(&after), evaluation_free(&best);
+    // Two rates of 1/2 with 1 flip: against itself |a - b| = 0 is left, rounded by one unit of 0.4.
+    Evaluation half = COUNTED(2, 2, 0);
+    CHECK(pass_difference(&low, &high, &half, &half, 2) == 0.0 && high >= low && high - low <= 2e-16);
+    evaluation_free(&before), evaluation_free(&after), evaluation_free(&best), evaluation_free(&half);
 }
 
 static void surer_than_coins_is_nobody(void) {
@@ -181,30 +184,8 @@ static void who_solved_what(void) {
     evaluation_free(&a), evaluation_free(&b);
 }
 
-static void the_table_for_programs(void) {
-    // Two questions, two answers each, of which 2 and 0 are right: pass@1 = pass@2 = 1/2. Variance 1/2, worth
-    // (1/4) / (1/4) = 1 flip: 1/2 +- z / (1 + z^2) sqrt(1/4 + z^2/4) = 1/2 +- 1.96 / (2 sqrt(4.8416)) =
-    // 1/2 +- 0.445381.
-    Evaluation e = COUNTED(2, 2, 0);
-    Text csv = {0};
-    append_evaluation(&csv, &e, NULL);
-    CHECK_TEXT(csv.data, "k,pass_at_k,low,high,vote,vote_low,vote_high,no_vote,tokens\n"
-                         "1,0.5,0.0546191,0.945381,0.5,0.0546191,0.945381,0,0\n"
-                         "2,0.5,0.0546191,0.945381,0.5,0.0546191,0.945381,0,0\n");
-    text_free(&csv);
-    append_evaluation(&csv, &e, &e);
-    const char* last = strstr(csv.data, "\n2,");
-    double low, high;
-    CHECK(last && strstr(last, ",0.5,0.0546191,0.945381,0,"));
-    // Against itself: r = 1, and of the errors |a - b| = 0 is left (rounded, by one unit of 0.4).
-    CHECK(pass_difference(&low, &high, &e, &e, 2) == 0.0 && high >= low);
-    CHECK_NEAR(high - low, 0.0, 2e-16);
-    text_free(&csv), evaluation_free(&e);
-}
-
 static void test_evaluation(void) {
     RUN_ALL(TEST(every_pass_at_k_has_an_interval), TEST(all_or_nothing_is_no_certainty),
             TEST(the_last_k_is_all), TEST(votes_of_one_question), TEST(a_question_is_added),
-            TEST(surer_than_coins_is_nobody), TEST(difference_on_the_same_questions), TEST(who_solved_what),
-            TEST(the_table_for_programs));
+            TEST(surer_than_coins_is_nobody), TEST(difference_on_the_same_questions), TEST(who_solved_what));
 }

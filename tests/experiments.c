@@ -38,8 +38,7 @@ static void groups_of_four(void) {
                                      .25, .5, 0, .25, .25, .5, 0, .25, .25, .5};
     const float* reward[2] = {rewards, grades};
     const char *names[2] = {"rule", "graded"}, *text = PRINTED(experiment_3(reward, names, 2, 5, 4));
-    SAYS(text, "\n    4         1  0.0000       0.5  1.2247\n");
-    SAYS(text, "2. The 5 groups of 4.");
+    SAYS(text, "\n    4         1  0.0000       0.5  1.2247\n", "2. The 5 groups of 4.");
     SAYS(text, "graded           0.250       0.500    0.000         -\n");
     SAYS(text, "rule             0.550       0.600    0.600     0.133\n");
 }
@@ -105,8 +104,7 @@ static void plots_of_little(void) {
     CHECK_TEXT(PRINTED(print_plot(&p)), nothing);
     p.y[0] = one, p.y[1] = none, p.names[1] = "b", p.series = 2;
     const char* text = PRINTED(print_plot(&p));
-    SAYS(text, " |a\n");
-    SAYS(text, "\n  a  a: 0.25 to 0.25\n  b  b: no numbers\n");
+    SAYS(text, " |a\n", "\n  a  a: 0.25 to 0.25\n  b  b: no numbers\n");
 }
 
 static void ranges_have_round_numbers(void) {

@@ -1,8 +1,6 @@
-/* files.c - what train_gpt.c reads and writes: text and tokens, JSON, checkpoints, options, resumed runs
- *
- * Good input must come back bit for bit. Bad input must end in status 2 (or 1: a full disk) and one sentence
- * that names the place; it must never crash, and the checkpoint that was there before must be as it was.
- */
+// files.c - what train_gpt.c reads and writes: text and tokens, JSON, checkpoints, options, resumed runs.
+// Good input must come back bit for bit; bad input must end in status 2 (or 1: a full disk) and one sentence
+// that names the place, never crash, and leave the checkpoint that was there before as it was.
 #define _XOPEN_SOURCE 700
 #define _DARWIN_C_SOURCE
 #include <stdio.h>
@@ -149,8 +147,7 @@ static void load_only(const char* path) {
     model_free(&m);
 }
 
-// While `from` is `to` in a file (two empty texts: while it is not there), action(argument)
-// ends so.
+// While `from` is `to` in a file (two empty texts: while it is not there), action(argument) ends so.
 static void spoiled(const char* name, const char* from, const char* to, void (*action)(const char*),
                     const char* argument, int status, const char* words) {
     const char* path = name;
@@ -408,7 +405,9 @@ static void lines_that_cannot(void) {
         {"the field \"answer\" is not a text", {"{\"question\": \"a\", \"answer\": null}\n"}},
         {"the field \"question\" is empty", {"{\"question\": \"\", \"answer\": \"b\"}\n"}},
         {"line 2: an object", {GOOD "[1]\n", GOOD "17\n"}},
-        {"line 1: an object", {"[[1]]\n"}},
+        {"line 5: an object", {"[\n" GOOD ",\n\n7]"}},
+        {"line 2: the field \"answer\" is missing", {"[" GOOD ",{\"problem\":\n\"a\"}]"}},
+        {"the field \"problem\" is not a text", {"{\"problem\": 5, \"answer\": \"b\"}\n"}},
         {"line 2, column 1: the name of a field", {"[{\"question\": \"a\",\n"}},   // an array may have lines
         {"line 1, column 1: a value was expected", {"question,answer\na,b\n"}},
     };
@@ -1196,7 +1195,7 @@ static const char* schedule(long step, long steps, int log_every, int save_every
     press_at = press;
     CHECK(shell("rm -rf run && mkdir run"));
     put("run/metrics.csv", "step,x\n0,a\n1,a\n2,a\n3,a\n4,a\n5,a\n6,a\n");
-    int screen = mute();
+    print_begin();
     Run r = run_begin("run", 0, one_column, step, steps, log_every, save_every);
     while (run_goes_on(&r)) {
         int lines = r.lines;
@@ -1207,7 +1206,7 @@ static const char* schedule(long step, long steps, int log_every, int save_every
     CHECK(r.stop == (press > 0));
     press_at = 0;
     CHECK(run_end(&r, "./program", "run") == (press > 0 ? 130 : 0));
-    unmute(screen);
+    print_end();
     model_free(&m);
     return text;
 }

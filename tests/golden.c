@@ -3,9 +3,9 @@
 // read in the diff.
 
 static Text all_lessons(int more) {
-    Capture c = capture_begin();
-    command_lesson(1 + more, (char*[]){(char*)"all", (char*)"--more"});
-    return capture_end(&c);
+    Text text = {0};
+    text_printf(&text, "%s", PRINTED(command_lesson(1 + more, (char*[]){(char*)"all", (char*)"--more"})));
+    return text;
 }
 
 static void check_form(const char* text) {

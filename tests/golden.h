@@ -77,18 +77,6 @@ static void check_row(int line, const char* text, const char* format, ...) {
     BROKEN_AT(__FILE__, line, "no line '%s' in:\n%s\n", words, text);
 }
 
-// What a call prints; the last four texts stay valid.
-#define PRINTED(call) (print_begin(), (void)(call), print_end())
-static Capture print_capture;
-static void print_begin(void) { print_capture = capture_begin(); }
-static const char* print_end(void) {
-    static Text text[4];
-    static int next;
-    next = (next + 1) % 4;
-    text_free(&text[next]);
-    return (text[next] = capture_end(&print_capture)).data;
-}
-
 // The line of text that begins with these words, behind any spaces; NULL = there is none.
 static const char* line_of(const char* text, const char* words) {
     for (; text && *text; text = strchr(text, '\n')) {

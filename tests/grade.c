@@ -1,12 +1,6 @@
 // grade.c - data that stays honest: problem files of both kinds, what two files share (./rl overlap), the
 // refusal to train on the exam, and ./rl grade. Files are made by hand; each rule has its counter-example.
 
-// Each of these words stands in the text.
-#define SAY(text, ...) check_all_words(__LINE__, text, (const char*[]){__VA_ARGS__, NULL})
-static void check_all_words(int line, const char* text, const char* const* words) {
-    for (; *words; words++) check_words(line, text, *words, 1);
-}
-
 // ---- files of problems
 
 static const char MATH[] =
@@ -23,7 +17,6 @@ static void math_array(void) {
     Problems p = load_problems(put("math.json", marked));
     CHECK(p.count == 2);
     CHECK_TEXT(p.list[0].question, "Half of $3x-9$ is $x+37$. Find $x$.");
-    CHECK_TEXT(p.list[0].answer, "83");
     CHECK_TEXT(p.list[1].question, "What is $14/3$?");
     problems_free(&p);
     p = load_problems(put("lines.jsonl", json(
@@ -31,23 +24,14 @@ static void math_array(void) {
     CHECK_TEXT(p.list[0].question, "a");
     CHECK_TEXT(p.list[1].question, "d");
     problems_free(&p);
-}
-
-// MATH: the bare answer. The solution's own box and its "#### 7" are never read.
-static void rl_sees_only_the_final_answer(void) {
-    Questions q = load_questions(put("math.json", MATH), 256, 16, &reward_kinds[1]);
+    // RL sees the bare answer: the solution's own box and its "#### 7" are never read
+    Questions q = load_questions(in_folder("math.json"), 256, 16, &reward_kinds[1]);
     CHECK(q.count == 2);
     CHECK_TEXT(q.list[0].truth, "83");
     CHECK_TEXT(q.list[1].truth, "\\frac{14}{3}");
     for (int i = 0; i < q.count; i++)
         for (int t = 0; t < q.list[i].prompt.length; t++) CHECK(q.list[i].prompt.ids[t] != '#');
     questions_free(&q);
-}
-
-static int command_load(int argc, char** argv) {
-    Problems p = load_problems(argv[argc - 1]);
-    problems_free(&p);
-    return 0;
 }
 
 // ---- the same question
@@ -73,10 +57,9 @@ static void check_alike(int how, const char* const* rows) {
 }
 
 static void likenesses(void) {
-    // Quotes, hyphens, Unicode's spaces and dashes are like ASCII's; it has capitals, and a final sigma. The
-    // comma of thousands and the point behind a number do not count, the comma of a list, the point within,
-    // signs and spaces (which make words) do. A name has a capital letter. ??? has no words: nothing in
-    // common.
+    // Unicode's quotes, spaces, dashes and capitals are like ASCII's. The comma of thousands, a last point do
+    // not count; the comma of a list, the point within, signs and spaces (which make words) do. A name has a
+    // capital letter. ??? has no words: nothing in common.
     ALIKE(SAME_WORDS, "Tom has 3 pens. | Tom has 3 pens.", "Tom has 3 pens. |  tom  has 3\npens!",
           "Tom’s two-digit sum | Tom's two digit sum", "he has\u00a03—or 4 | he has 3 or 4",
           "Über 5 | über 5", "Łódź | łÓDŹ", "Ждёт | жДЁт", "Έχει | έΧΕΙ", "ΗΣ | ης",
@@ -108,10 +91,9 @@ static void runs_of_eight_words(void) {
     const char *all = thirty_words(1, 30, 0, 0, 0), *few = "a a a a a a a a a a a";
     // 30 words have 23 runs of 8; word 15 is in the runs that begin at words 8 to 15: 8 are lost, 15 stay.
     // Words 10 and 13: the runs from 3 to 13 are lost, 12 of 23 stay, 52%. Words 10 and 14: 11 stay, 48%.
-    // Every eighth word: no run is left. The share is one of the question asked about: ten words (3 runs) out
-    // of thirty are all there, but not the thirty in the ten. Seven words are no run, they are the same or
-    // not; eight are one. A run that is repeated counts once: eleven times "a" has the one run that twenty
-    // times "a" has, and b.
+    // Every eighth word: no run is left. The share is one of the question asked about: ten words of thirty
+    // are all there, but not the thirty in the ten. Seven words are no run, eight are one. Repeats count
+    // once: eleven times "a" has the one run that twenty times "a" has, and b.
     const struct { const char *a, *b; double share; } cases[] = {
         {all, thirty_words(1, 30, 15, 0, 0), 15.0 / 23}, {all, thirty_words(1, 30, 10, 13, 0), 12.0 / 23},
         {all, thirty_words(1, 30, 10, 14, 0), 0.0}, {all, thirty_words(1, 30, 8, 16, 24), 0.0},
@@ -157,7 +139,7 @@ static void overlap_command(void) {
                                        "{'problem': 'Ana has 4 pens. How many?\\u001b[2J', 'answer': '3'}]"));
     const Ran* r = COMMAND(command_overlap, a, b);
     CHECK(r->status == 0 && !*r->err);
-    SAY(r->out, "a.jsonl: 3 questions\n", "b.json: 4 questions\n",
+    SAYS(r->out, "a.jsonl: 3 questions\n", "b.json: 4 questions\n",
         "the same without case, spaces, punctuation        2   50.00%\n",
         "the same but for names                            0    0.00%\n",
         "none of these                                     2   50.00%\n", // [2J is one more word
@@ -171,10 +153,9 @@ static void overlap_command(void) {
 
 // A long question is shown by its beginning, and at most three pairs of a kind are.
 static void overlap_is_short(void) {
-    Text line = {0}, file = {0};
-    for (int i = 0; i < 100; i++) text_printf(&line, "word%d ", i);
+    Text file = {0};
     for (int i = 0; i < 5; i++)
-        text_printf(&file, "{\"question\": \"%s %d\", \"answer\": \"1\"}\n", line.data, i);
+        text_printf(&file, "{\"question\": \"%0700d %d\", \"answer\": \"1\"}\n", 0, i);
     const char* a = put("long.jsonl", file.data);
     const Ran* r = COMMAND(command_overlap, a, a);
     int shown = 0, lines = 0;
@@ -182,7 +163,7 @@ static void overlap_is_short(void) {
     CHECK(shown == 3);
     CHECK(lines == 5 + 5 + 2 + 3 * (2 + 2 * OVERLAP_LINES)); // head, table, title; of each pair title, B, A
     SAYS(r->out, " ..\n");
-    text_free(&line), text_free(&file);
+    text_free(&file);
 }
 
 // 500 questions against 12,000, of 60 words each: seconds. One is the same but for its first word.
@@ -192,10 +173,7 @@ static void overlap_is_fast(void) {
     Rng rng = {1};
     for (int i = 0; i < all.count; i++) {
         Text t = {0};
-        for (int k = 0; k < 60; k++) {
-            int word = random_int(&rng, 5000);
-            text_printf(&t, "%c%c%c ", 'a' + word % 26, 'a' + word / 26 % 26, 'a' + word / 676);
-        }
+        for (int k = 0; k < 180; k++) text_printf(&t, k % 3 < 2 ? "%c" : "%c ", 'a' + random_int(&rng, 17));
         all.list[i].question = t.data;
     }
     strcpy(b.list[7].question, a.list[11000].question), b.list[7].question[0] = '9';
@@ -215,14 +193,14 @@ static void the_exam_is_not_trained_on(void) {
     put("e1.jsonl", ASK("When?") ASK("Tom has 3 pens. Why?"));
     put("e2.jsonl", ASK("When?") ASK("tom has 3 pens why"));
     put("e3.jsonl", ASK("When?") ASK("Ana has 3 pens. Why?"));
-    const char *data = option("data", "train.jsonl"), *same = option("eval-data", "e1.jsonl"),
-               *respelled = option("eval-data", "e2.jsonl"), *renamed = option("eval-data", "e3.jsonl"),
-               *model = option("model-tag", "model"), *out = option("out", "out"),
-               *fresh = option("out", "fresh"), *nowhere = "--model-tag=nowhere";
+    const char *data = option("data", "train.jsonl"), *same = option("eval-data", "e1.jsonl");
+    const char *respelled = option("eval-data", "e2.jsonl"), *renamed = option("eval-data", "e3.jsonl");
+    const char *model = option("model-tag", "model"), *out = option("out", "out");
+    const char *fresh = option("out", "fresh"), *nowhere = "--model-tag=nowhere";
     // a model that learns nothing in one update, but does it
     save_model(in_folder("model"), (Config){VOCAB_SIZE, 64, 1, 8, 2, 1, 4, 8, 1, 10000.0f, 1e-6f, 0});
-#define TRAIN(...)                                                                                           \
-    COMMAND(command_train, model, data, out, "--threads=1", "--num-steps=1", "--num-samples=2",              \
+#define TRAIN(...)                                                                             \
+    COMMAND(command_train, model, data, out, "--threads=1", "--num-steps=1", "--num-samples=2", \
             "--examples-per-step=1", "--max-new-tokens=4", "--eval-every=1", "--overwrite", __VA_ARGS__)
     const char *stopped = "1 of the 2 questions", *passed = "there is no model out/nowhere";
     REFUSED(TRAIN(same), stopped);
@@ -257,28 +235,27 @@ static void grades(void) {
     const Ran* r = COMMAND(command_grade, put("six.jsonl", json(SIX)));
     CHECK(r->status == 0 && !*r->err);
     // wrong: 38, and nothing in the box; no format: r3 of D2, which is right, and silence
-    SAY(r->out, "6 responses to 6 questions, reward boxed\n", "  right           2   0.3333\n",
+    SAYS(r->out, "6 responses to 6 questions, reward boxed\n", "  right           2   0.3333\n",
         "  wrong           2   0.3333 ", "  no format       2   0.3333 ",
         "                  1            of these, right when read leniently\n");
     // worth 5 coin flips: Wilson (1/3 + 3.8416/10) / 1.7683 +- 1.96 / 1.7683 sqrt(0.2222/5 + 3.8416/100) =
     // 0.4057 +- 0.3191; the vote of one is the same; no vote: the two without the format, and the empty box
-    SAY(r->out, "     1   0.3333  0.0867-0.7248   0.3333  0.0867-0.7248   0.5000        -\n",
+    SAYS(r->out, "     1   0.3333  0.0867-0.7248   0.3333  0.0867-0.7248   0.5000        -\n",
         "Not right: record 3 4 5 6; --explain N shows why.\n");
     SAYS_NOT(r->out, "\n     2   ");
     // gsm8k looks elsewhere: all six are without format, and three are right when read leniently
     r = COMMAND(command_grade, in_folder("six.jsonl"), "--reward=gsm8k");
-    SAY(r->out, "  no format       6   1.0000 ", "                  3            of these");
+    SAYS(r->out, "  no format       6   1.0000 ", "                  3            of these");
     // an array with "prediction" is the same; all right leaves nothing to explain
     const char* array = "[{'prediction': '\\\\boxed{1/2}', 'answer': '0.5'}]";
     r = COMMAND(command_grade, put("array.json", json(array)));
     SAYS(r->out, "  right           1   1.0000\n");
-    SAYS_NOT(r->out, "Not right");
-    SAYS_NOT(r->out, "leniently");
+    SAYS_NOT(r->out, "Not right", "leniently");
     // a reference answer of GSM8K may be the whole solution
     r = COMMAND(command_grade, "--reward", "gsm8k",
                 put("gsm.jsonl", json("{'response': '#### $1,000', 'answer': '500*2\\n#### 1000'}\n"
                                       "{'response': '#### 12', 'answer': '13'}\n")));
-    SAY(r->out, "  right           1   0.5000\n", "  wrong           1   0.5000 ");
+    SAYS(r->out, "  right           1   0.5000\n", "  wrong           1   0.5000 ");
     SAYS_NOT(r->out, "stands");
 }
 
@@ -301,14 +278,14 @@ static void what_nothing_earns_is_counted(void) {
                   "{'question': 'c', 'response': '', 'answer': 'yes'}\n"), lengthy);
     const char* path = put("unearned.jsonl", file);
     const Ran* r = COMMAND(command_grade, path);
-    SAY(r->out, "                  1            of these, right when read leniently\n", // the truth is 42
+    SAYS(r->out, "                  1            of these, right when read leniently\n", // the truth is 42
         "\nOf 2 records the right answer is empty, too long, or nothing that the reward\n");
     SAYS(COMMAND(command_grade, path, "--reward=gsm8k")->out, "\nOf 3 records the right answer is ");
     SAYS(COMMAND(command_grade, path, "--explain=1")->out,
          "Compared  equal, but not where the reward looks\nReward    0\n");
     SAYS(COMMAND(command_load_questions, "boxed", path)->out, ": 2 of 4 right answers are empty, too long,");
     r = COMMAND(command_load_questions, "gsm8k", path);
-    SAY(r->out, ": 3 of 4 right answers are empty, too long, or nothing that the reward gsm8k pays for",
+    SAYS(r->out, ": 3 of 4 right answers are empty, too long, or nothing that the reward gsm8k pays for",
         "first 42\n");
 }
 
@@ -322,11 +299,9 @@ static void several_responses_to_a_question(void) {
     const Ran* r = COMMAND(command_grade, put("eight.jsonl", json(
         GIVE_A("1") GIVE_B("0") GIVE_A("2") GIVE_B("0") GIVE_A("1") GIVE_B("3") GIVE_B("0") GIVE_A("0"))));
     // The interval counts questions. pass@1: shares 1/2 and 0 have variance 1/8, which is worth 0.1875 /
-    // (0.125/2) = 3 flips: middle (0.25 + 3.8416/6) / (1 + 3.8416/3) = 0.89027 / 2.28053 = 0.39038, half
-    // width 1.96 / 2.28053 sqrt(0.1875/3 + 3.8416/36) = 0.85945 x 0.41134 = 0.35353; pass@4: 1 and 0 are
-    // worth 1 flip: 1/2 +- 1.96 / 4.8416 sqrt(1/4 + z^2/4). The vote: A says 1 2 | 1 0, a tie goes to the
-    // first, so 1 and 1: right; B never is: (1 + 0) / 2
-    SAY(r->out, "8 responses to 2 questions", "     2   0.4167  0.0513-0.9042   0.5000  ",
+    // (0.125/2) = 3 flips of 1/4; pass@4: 1 and 0 are worth 1 flip of 1/2. The vote: A says 1 2 | 1 0, a tie
+    // goes to the first, so 1 and 1: right; B never is: (1 + 0) / 2
+    SAYS(r->out, "8 responses to 2 questions", "     2   0.4167  0.0513-0.9042   0.5000  ",
         "     1   0.2500  0.0368-0.7439   0.2500  0.0368-0.7439   0.0000        -\n",
         "     4   0.5000  0.0546-0.9454   0.5000  0.0546-0.9454   0.0000        -\n",
         "Not right: record 2 3 4 6 7 8;");
@@ -334,7 +309,7 @@ static void several_responses_to_a_question(void) {
     // numbers as ids; 7 and 7.0 are one number. One question has one response, so nothing is known of pass@2
     r = COMMAND(command_grade, put("ids.jsonl", json(
         GIVE("'id': 7", "1") GIVE("'id': 8", "1") GIVE("'id': 7.0", "0") GIVE("'id': 7", "0"))));
-    SAY(r->out, "4 responses to 2 questions", "     1   0.6667 ", // (1/3 + 1) / 2
+    SAYS(r->out, "4 responses to 2 questions", "     1   0.6667 ", // (1/3 + 1) / 2
         "1 to 3 responses to a question; each question counts the same.\n");
     SAYS_NOT(r->out, "\n     2   ");
     // the question counts before the id; a record that names none is a question of its own
@@ -359,42 +334,30 @@ static void explanations(void) {
                           "{'response': '\\\\boxed{\\\\left(1, 2\\\\right)}', 'answer': '(1,2)'}\n"));
     for (int i = 0; i < 4; i++) SAYS(explained(right[i], "boxed"), "Compared  equal\nReward    1\n");
     // a blank line is a line, but no record; what a model wrote does not reach the terminal raw
-    SAY(explained("7", "boxed"), "Record 7 of ", "line 8, reward boxed\n",
+    SAYS(explained("7", "boxed"), "Record 7 of ", "line 8, reward boxed\n",
         "Response  \\x1B[31m\\boxed{\\dfrac{28}{6}}\n", "Found     \\dfrac{28}{6}\nNormal    \\frac{28}{6}\n",
         "Normal    \\frac{28}{6}\nValue     4.66666666667 = 14/3 exactly\n",
         "Answer    14/3\nNormal    14/3\nValue     4.66666666667 = 14/3 exactly\n");
-    SAY(explained("8", "boxed"), "Found     (x+1)^2\n", " at evaluation point 0\n");
-    SAY(explained("3", "boxed"), "Found     (nothing where the reward looks)\n\nAnswer    83\n",
+    SAYS(explained("8", "boxed"), "Found     (x+1)^2\n", " at evaluation point 0\n");
+    SAYS(explained("3", "boxed"), "Found     (nothing where the reward looks)\n\nAnswer    83\n",
         "Leniently 83\nCompared  equal, but not where the reward looks\nReward    0\n");   // D2 section 4
     SAYS(explained("4", "boxed"), "Compared  different\nReward    0\n");
     SAYS(explained("5", "boxed"), "Reward    0\n");
     SAYS_NOT(explained("5", "boxed"), "Compared");                    // nothing to compare
-    SAY(explained("9", "gsm8k"), "Found     1000\n", "Answer    1000.0\n", "Compared  equal\nReward    1\n");
+    SAYS(explained("9", "gsm8k"), "Found     1000\n", "Answer    1000.0\n", "Compared  equal\nReward    1\n");
 }
 
 static void what_cannot_be_read(void) {
-    static const struct { int (*command)(int argc, char** argv); const char *text, *words; } bad[] = {
-        {command_load, "[\n]\n", "has no problems in it"},
-        {command_load, "[\n {'problem': 'a', 'answer': 'b'},\n {'problem': 'a', 'ans",
-         "line 3, column 23: the text"},
-        {command_load, "[{'problem': 'a',\n'answer': 'b'}\n{'problem': 'c'}]", "line 3, column 1: a comma"},
-        {command_load, "[{'problem': 'a', 'answer': 'b'}]\n[]", "line 2, column 1: there is something"},
-        {command_load, "[\n{'problem': 'a', 'answer': 'b'},\n\n7]", "line 4: an object"},
-        {command_load, "[{'problem': 'a', 'answer': 'b'},\n{'problem':\n'a'}]",
-         "line 2: the field 'answer' is missing"},
-        {command_load, "[\n{'answer': 'b'}]", "line 2: the field 'question' is missing"},
-        {command_load, "[{'problem': 5, 'answer': 'b'}]", "line 1: the field 'problem' is not a text"},
-        {command_load, "[{'problem': '', 'answer': 'b'}]", "line 1: the field 'problem' is empty"},
-        {command_grade, "", "has no responses in it"}, {command_grade, "[]", "has no responses in it"},
-        {command_grade, SIX "{'answer': '1'}", "line 7: neither a field 'response' nor 'prediction'"},
-        {command_grade, "{'response': 1, 'answer': '1'}", "line 1: the field 'response' is not a text"},
-        {command_grade, "{'prediction': null, 'answer': '1'}",
-         "line 1: the field 'prediction' is not a text"},
-        {command_grade, "{'response': '1', 'answer': ''}", "line 1: the field 'answer' is empty"},
-        {command_grade, "{'response': '1', 'answer': '1', 'id': [1]}", "line 1: the field 'id' is neither"},
-        {command_grade, "{'response': '1', 'answer': '1'", "line 1, column 32: the text ends too early"}};
+    static const char* const bad[][2] = {
+        {"", "has no responses in it"}, {"[]", "has no responses in it"},
+        {SIX "{'answer': '1'}", "line 7: neither a field 'response' nor 'prediction'"},
+        {"{'response': 1, 'answer': '1'}", "line 1: the field 'response' is not a text"},
+        {"{'prediction': null, 'answer': '1'}", "line 1: the field 'prediction' is not a text"},
+        {"{'response': '1', 'answer': ''}", "line 1: the field 'answer' is empty"},
+        {"{'response': '1', 'answer': '1', 'id': [1]}", "line 1: the field 'id' is neither"},
+        {"{'response': '1', 'answer': '1'", "line 1, column 32: the text ends too early"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        REFUSED(COMMAND(bad[i].command, put("bad.json", json(bad[i].text))), json(bad[i].words));
+        REFUSED(COMMAND(command_grade, put("bad.json", json(bad[i][0]))), json(bad[i][1]));
     const char* six = put("six.jsonl", json(SIX));
     REFUSED(COMMAND(command_grade, "--reward=boxed"), "a file is missing");
     REFUSED(COMMAND(command_grade, "nowhere.jsonl"), "cannot open nowhere.jsonl");
@@ -404,25 +367,11 @@ static void what_cannot_be_read(void) {
     REFUSED(COMMAND(command_grade, six, six), "is not expected here");
 }
 
-// ---- the real files
-
-static char real_train[PATH_SIZE], real_test[PATH_SIZE];      // what real answers are worth: real.c
-
-static void gsm8k_is_kept_apart(void) {
-    // and for two pairs: one template with other numbers, and a train that was a plane
-    SAY(COMMAND(command_overlap, real_train, real_test)->out,
-        "the same but for names                            0    0.00%\n",
-        "none of these                                  1317   99.85%\n");
-}
-
 static void test_grade(void) {
-    const char* data = getenv("DATA") ? getenv("DATA") : "../shared/data";
-    join_path(real_train, data, "gsm8k/train.jsonl"), join_path(real_test, data, "gsm8k/test.jsonl");
     open_folder();
-    RUN_ALL(TEST(math_array), TEST(rl_sees_only_the_final_answer), TEST(likenesses),
+    RUN_ALL(TEST(math_array), TEST(likenesses),
             TEST(runs_of_eight_words), TEST(overlap_command), TEST(overlap_is_short), TEST(overlap_is_fast),
             TEST(the_exam_is_not_trained_on), TEST(grades), TEST(what_nothing_earns_is_counted),
             TEST(several_responses_to_a_question), TEST(explanations), TEST(what_cannot_be_read));
-    RUN_IF(file_exists(real_test), gsm8k_is_kept_apart);
     remove_folder();
 }

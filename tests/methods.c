@@ -61,20 +61,15 @@ static void methods_gspo_is_grpo_for_one_token(void) {
 
 // ---- what is refused
 
-// `./rl train WORDS`: the options alone; with the models they name; or the whole run.
-static int with_words(World* w, int argc, char** argv, void (*what)(World*, const char* const*)) {
-    const char* words[WORDS] = {0};
-    memcpy(words, argv, (size_t)argc * sizeof *words);
-    what(w, words);
-    return 0;
-}
+// `./rl train WORDS`: the options alone; with the models they name.
 static World other_world;
-static int command_read(int argc, char** argv) { return with_words(&other_world, argc, argv, read_words); }
-static int command_set_up(int argc, char** argv) { return with_words(&other_world, argc, argv, start); }
-static int command_train_into(int argc, char** argv) {
-    with_words(&other_world, argc, argv, start);
-    other_world.o.out = argv[0] + strlen("--out=");
-    return rl_train(&other_world.setup.learner, other_world.options, 0);
+static int command_read(int argc, char** argv) {
+    read_words(&other_world, (const char* const*)argv);
+    return !argc;
+}
+static int command_set_up(int argc, char** argv) {
+    start(&other_world, (const char* const*)argv);
+    return !argc;
 }
 
 // It is refused with a sentence that has `why` in it; without a `why` it is accepted without a word.
@@ -187,6 +182,8 @@ static void methods_rewards_and_references_are_refused(void) {
     }
 }
 
+#define SMALL "--num-steps=4", "--examples-per-step=4", "--num-samples=4", "--max-new-tokens=12", \
+              "--eval-every=0", "--threads=1"
 static void methods_a_reward_that_is_no_number_is_refused(void) {
     // A reward model whose score overflows: +-3e38 times sixteen numbers. Rollout and question are named; no
     // checkpoint is left, and metrics.csv has its head and no half line.
@@ -199,11 +196,10 @@ static void methods_a_reward_that_is_no_number_is_refused(void) {
     }
     put_model(in_folder("loud"), &m);
     model_free(&m);
-    const Ran* r = COMMAND(command_train_into, option("out", "loud_out"), "--algo=nanochat", reward,
-                           "--save-every=1");
+    const Ran* r = COMMAND(command_train, option("model-tag", "model"), option("data", "questions.jsonl"),
+                           option("out", "loud_out"), SMALL, "--algo=nanochat", reward, "--save-every=1");
     REFUSED(r, "error: the reward model's score ");
-    SAYS(r->err, "is not a number for rollout 1 of the question: ");
-    SAYS(r->err, "?");
+    SAYS(r->err, "is not a number for rollout 1 of the question: ", "?");
     CHECK(!file_exists(in_folder("loud_out/model.safetensors")));
     CHECK(!file_exists(in_folder("loud_out/trainer_state.json")));
     Text csv = read_file(in_folder("loud_out/metrics.csv"));
@@ -217,27 +213,22 @@ static void every_method_resumes(void) {
     // Four updates at once against one that is stopped in the second and goes on: policy, value model and all
     // moments, to the bit. The model must have something to learn: with rewards of 0 all over nothing would
     // move.
-    static const char* const files[] = {"model", "optimizer", "value", "value_optimizer"};
+    static const char* const files[] = {"model.safetensors", "optimizer.safetensors", "value.safetensors",
+                                        "value_optimizer.safetensors"};
     for (int i = 0; i < METHODS; i++) {
         int count = !strcmp(methods[i].advantage, "gae") ? 4 : 2;
         for (int stop = 0; stop <= 2; stop += 2) {
             press_at = stop;
             const Ran* r = COMMAND(command_train, algo_word(i), option("model-tag", "model"),
                                    option("data", "questions.jsonl"), option("out", stop ? "parts" : "whole"),
-                                   "--num-steps=4", "--examples-per-step=4", "--num-samples=4",
-                                   "--max-new-tokens=12", "--lr=0.01", "--init-lr-frac=1", "--eval-every=0",
-                                   "--overlong=0", "--overwrite", "--threads=1");
+                                   SMALL, "--lr=0.01", "--init-lr-frac=1", "--overlong=0", "--overwrite");
             press_at = 0;
             CHECK(r->status == (stop ? 130 : 0));
         }
         for (int resumed = 0; resumed < 2; resumed++) {
             if (resumed) WORKS(COMMAND(command_train, option("resume", "parts"), "--threads=1"));
-            for (int k = 0; k < count; k++) {
-                char whole[64], parts[64];
-                snprintf(whole, sizeof whole, "whole/%s.safetensors", files[k]);
-                snprintf(parts, sizeof parts, "parts/%s.safetensors", files[k]);
-                CHECK(same_files(whole, parts) == resumed);
-            }
+            for (int k = 0; k < count; k++)
+                CHECK(shell("cmp -s whole/%s parts/%s", files[k], files[k]) == resumed);
         }
         CHECK(file_exists(in_folder("whole/value.safetensors")) == (count == 4));
     }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the first of the programs named and, at the same time, the others and the shell tests, and adds their
-# lines up: `ok   name`, `FAIL name` and `skip name`. A program that ends in another way (a crash, a sanitizer's
-# report) counts as one more failure. The closing line is `N passed, N failed`.
+# lines up: `ok   name`, `FAIL name` and `skip name`. A program that ends in another way (a crash, a
+# sanitizer's report) counts as one more failure. The closing line is `N passed, N failed`.
 dir=$(dirname "$0")
 log=$(mktemp) || exit 1
 trap 'rm -f "$log" "$log.others" "$log.one.first" "$log.one.others"' EXIT

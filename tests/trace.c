@@ -6,8 +6,8 @@
 // + 7 + 1 = 22, forced <|output_start|> 4 3 <|output_end|> = 4; then 7 + 1 = 8, and 10 + 1 = 11. Together 41
 // sampled.
 static Group* traced_group(Model* m) {
-    static const char* const texts[3] = {"He has [17+26]#### 43", "#### 43", "so #### 42"};
-    Rollout* r = all_say("17+26?", texts, 3);
+    static const char* const texts[3] = {"He has [17+26]#### 43@", "#### 43@", "so #### 42@"};
+    Rollout* r = play_all("17+26?", texts, 3);
     Group* g = groups_new(1, 3, r->T);
     rollouts_free(g->rollouts);
     g->rollouts = r;
@@ -111,8 +111,7 @@ static void trace_runs_every_method(void) {
     }
     const Ran* r = COMMAND(command_trace, "7+7?", tag, "--num-samples=4", "--max-new-tokens=9");
     CHECK(r->status == 0 && longest_line(r->out) <= 80);
-    SAYS_NOT(r->out, "One update");
-    SAYS_NOT(r->out, "dlogp");
+    SAYS_NOT(r->out, "One update", "dlogp");
     REFUSED(COMMAND(command_trace, tag), "a question is missing");
     REFUSED(COMMAND(command_trace, "7+7?", tag, "--num-samples=3", "--rollout=3"),
             "there are 3 rollouts, 0 to 2");
