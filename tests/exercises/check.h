@@ -383,8 +383,8 @@ static State find_mark(Verdict* v) {
     int touched = 0, mark = -1;
     for (int i = v->right.count - 1; i >= 0; i--) {
         const Output* o = &v->report.output[i];
-        touched |= o->unset != UNTOUCHED && o->value != INT_MIN
-                   && memcmp(&o->value, &nothing, sizeof nothing);
+        touched |= o->unset != UNTOUCHED && o->value != INT_MIN &&
+                   memcmp(&o->value, &nothing, sizeof nothing);
         if (o->unset || (o->outside && !isnan(v->right.output[i].value))) mark = i;
     }
     if (!touched) return TO_DO;
