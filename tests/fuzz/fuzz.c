@@ -1,6 +1,6 @@
-/* fuzz.c - random bytes for everything that reads text of strangers: `make fuzz`. FUZZ in the environment names
- * the target. libFuzzer makes inputs and goes on from those that reached new lines; the sanitizers see what is
- * read or written out of place, -timeout what hangs. Beyond that each target demands what the function's
+/* fuzz.c - random bytes for everything that reads text of strangers: `make fuzz`. FUZZ in the environment is
+ * the target. libFuzzer makes inputs and goes on from those that reached new lines; the sanitizers see what
+ * is read or written out of place, -timeout what hangs. Beyond that each target demands what the function's
  * comment promises, and that no memory is left. */
 #define _XOPEN_SOURCE 700
 #define _DARWIN_C_SOURCE
