@@ -245,31 +245,24 @@ static void add_output(Report* r, int index, double x, int untouched) {
                                      untouched ? UNTOUCHED : computed ? COMPUTED : 0, (unsigned char)outside};
 }
 
-static void add_outputs(Report* r, const Frame* f) {
+// Keeps the outputs. What else is not as it was, is damage; the first is reported.
+static void look_at(Report* r, const Frame* f) {
     int index = 0;
     if (f->has_result) add_output(r, index++, f->result, 0);
     for (int k = 0; k < f->input->args; k++) {
         const Arg* a = &f->input->arg[k];
-        for (int i = 0; is_output(a) && i < a->n; i++) {
-            Number x;
-            memcpy(&x, element(f, k, i), size_of(a));
-            double value = type_of(a) == INT ? x.i : type_of(a) == FLOAT ? (double)x.f : x.d;
-            add_output(r, index++, value, is_as_before(f, k, i));
-        }
-    }
-}
-
-// Looks for damage: anything that is not as it was and is no output. Reports the first.
-static void find_damage(Report* r, const Frame* f) {
-    for (int k = 0; k < f->input->args; k++) {
-        const Arg* a = &f->input->arg[k];
         for (int i = -GUARD; is_array(a) && i < a->n + GUARD; i++) {
-            int inside = i >= 0 && i < a->n;
-            if ((inside && is_output(a)) || is_as_before(f, k, i)) continue;
-            r->damage = inside ? CHANGED_INPUT : WROTE_OUTSIDE;
-            r->argument = k;
-            r->index = i;
-            return;
+            int inside = i >= 0 && i < a->n, same = is_as_before(f, k, i);
+            if (inside && is_output(a)) {
+                int type = type_of(a);
+                Number x;
+                memcpy(&x, element(f, k, i), size_of(a));
+                add_output(r, index++, type == INT ? x.i : type == FLOAT ? (double)x.f : x.d, same);
+            } else if (!same && !r->damage) {
+                r->damage = inside ? CHANGED_INPUT : WROTE_OUTSIDE;
+                r->argument = k;
+                r->index = i;
+            }
         }
     }
 }
@@ -283,8 +276,7 @@ static void run_cases(Report* r, const Exercise* e, Fn fn) {
         lay_out(&f, &c, fn);
         r->running = i;
         e->call(&f);
-        find_damage(r, &f);
-        add_outputs(r, &f);
+        look_at(r, &f);
         if (!r->damage) clear_frame(&f);
     }
     r->finished = 1;

@@ -74,14 +74,12 @@ static const struct { const char *word, *happened; } states[] = {
                                 "output only"}};
 
 static const char* name_of_signal(int s) {
-    return s == SIGSEGV || s == SIGBUS
-               ? "a segmentation fault: an index far outside of its array, a pointer that is NULL, or a "
-                 "function that calls itself without end"
+    return s == SIGSEGV || s == SIGBUS ? "a segmentation fault: an index far outside of its array, a pointer "
+                                         "that is NULL, or a function that calls itself without end"
            : s == SIGFPE  ? "a whole number was divided by 0"
            : s == SIGABRT ? "the C library stopped it (abort), as it does when its memory was overwritten"
            : s == SIGXFSZ ? "it printed more than 16 MB"
-           : s == SIGKILL ? "it was killed"
-                          : "it was stopped by a signal, or used more memory than it may";
+           : s == SIGKILL ? "it was killed" : "it was stopped by a signal, or used more memory than it may";
 }
 
 static void print_what_happened(const Case* c, const Verdict* v) {
