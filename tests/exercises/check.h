@@ -395,7 +395,9 @@ static void judge(Verdict* v, const Exercise* e, Fn fn) {
     v->signal = by;
     v->state = by == SIGPROF || by == SIGALRM ? ENDLESS : r->damage ? r->damage : by ? CRASHED
                : r->finished ? RIGHT : WEXITSTATUS(status) ? CRASHED : ENDED;
-    if (v->state != RIGHT || (v->output = first_different(e, r, &v->right)) < 0) return;
+    int first = v->state == RIGHT ? first_different(e, r, &v->right) : -1;
+    if (first < 0) return;
+    v->output = first;
     v->state = find_mark(v);
     v->at = v->right.output[v->output].at;
     if (v->state != WRONG) return;
