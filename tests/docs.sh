@@ -1,9 +1,8 @@
 #!/bin/sh
-# What docs/*.md and README.md say about the project must be so: every function, type, column, option, file,
-# lesson, command and make target in backticks exists; every heading of the three documents is in
-# docs/index.md, and what is quoted there is the documents' own text; claims and exercises are numbered as in
-# their files; what is shown as printed is printed.
-#   sh tests/docs.sh ./train_gpt ./rl
+# sh tests/docs.sh ./train_gpt ./rl: what docs/*.md and README.md say about the project must be so. Every
+# function, type, column, option, file, lesson, command and make target in backticks exists; every heading of
+# the three documents is in docs/index.md, and what is quoted there is the documents' own text; claims and
+# exercises are numbered as in their files; what is shown as printed is printed.
 train_gpt=$1
 rl=$2
 seeds=../shared/seeds
@@ -128,24 +127,18 @@ result docs_zoo_can_be_applied
 # ---- the Chinese titles and Take aways: a block for each lesson, in their order, with the English that the
 # lesson prints, and lines that fit a terminal (in UTF-8 a character of three bytes is two columns wide)
 "$rl" lesson --help | sed -n 's/^ *\([0-9][0-9]*\|chain\)  /\1 /p' | while read -r name title; do
-    echo "lesson $name $title"
+    printf 'lesson %s\ntitle\n' "$name $title"
     "$rl" lesson "$name" | sed -n '/^Take away: /,$s/^/> /p'
+    echo 'take away'
 done > "$dir/lessons"
 [ "$(grep -c '^> Take away' "$dir/lessons")" = 13 ] || echo "not thirteen Take aways" >> "$dir/lessons"
-grep '^lesson \|^>' docs/lessons.zh.txt | diff "$dir/lessons" - > "$dir/bad"
-awk 'function end() { if (name && (title != 1 || !take)) print name ": not one title and a take away" }
-     /^lesson / { end(); name = $0; title = take = 0; next }
-     /^#|^$|^>/ { next }
-     !/^(title|take away) ./ { print "line " NR " is neither title nor take away: " $0 }
-     {
-         title += sub(/^title /, "")
-         take += sub(/^take away /, "")
-         columns = length($0)
-         columns -= gsub(/[\200-\277]/, "")
-         columns += gsub(/[\342-\357]/, "")
-         if (columns > 80) print "line " NR " has " columns " columns"
-     }
-     END { end() }' docs/lessons.zh.txt >> "$dir/bad"
+awk '!/^#|^$/ {
+         kind = /^title ./ ? "title" : /^take away ./ ? "take away" : ""
+         text = substr($0, length(kind) + 2)
+         columns = length(text) - gsub(/[\200-\277]/, "&", text) + gsub(/[\342-\357]/, "&", text)
+         if (kind && columns > 80) print "line " NR " has " columns " columns"
+         if (kind != "take away" || last != kind) print last = kind ? kind : $0
+     }' docs/lessons.zh.txt | diff "$dir/lessons" - > "$dir/bad"
 result docs_chinese_lessons
 
 # ---- what docs/README.zh.md shows as printed: lessons by running them, the rest as README.md shows it

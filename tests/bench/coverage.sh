@@ -2,9 +2,9 @@
 # coverage.sh - `make coverage`: which lines of the sources the tests run, with gcc's gcov. For each file the
 # share of its lines that were run, and those that were not, by function. Exit status 1: rl.c has not its 95%.
 #
-# Programs and commands are compiled anew in build/coverage. A command in a test ends with _exit(), which would
-# forget what was counted: here it is exit(). tests/files.c is left out: it kills its programs in the middle of
-# a write, which also spoils the counts.
+# Programs and commands are compiled anew in build/coverage. A command in a test ends with _exit(), which
+# would forget what was counted: here it is exit(). tests/files.c is left out: it kills its programs in the
+# middle of a write, which also spoils the counts.
 LC_ALL=C
 export LC_ALL
 dir=build/coverage

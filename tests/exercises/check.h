@@ -1,8 +1,7 @@
-/* check.h - runs one exercise (table.h) on its inputs and says what came out. First come its examples, worked
- * by hand, then inputs from a seeded generator. Each call runs in a process of its own, limited in time and
- * memory, on arrays between guards; outputs start as a NaN of our own. The result is compared with that of
- * rl.c's function, then with that of each classic slip: only one that agrees on every input is named.
- */
+/* check.h - runs one exercise (table.h) on its inputs, the examples worked by hand, then some of a seeded
+ * generator. A submission runs in a process of its own, limited in time and memory, on arrays between guards;
+ * outputs start as a NaN of our own. What comes out is compared with that of rl.c's function, then with that
+ * of each classic slip: only one that agrees on every input is named. */
 #ifndef EXERCISES_CHECK_H
 #define EXERCISES_CHECK_H
 #include <signal.h>
@@ -75,9 +74,7 @@ typedef struct {
     Fn solution, slips;                              // rl.c's; the same with the slip that is asked for
     double tolerance;                                // relative to numbers above 1
     const char *read, *hint;
-    struct {
-        const char *given, *right, *working;
-    } example[EXAMPLES];                             // right: by hand, 4 decimals; working may be NULL
+    struct { const char *given, *right, *working; } example[EXAMPLES];   // 4 decimals; working may be NULL
 } Exercise;
 
 static int example_count(const Exercise* e) {
@@ -120,10 +117,7 @@ typedef struct {
 } Slip;
 
 // Which row is asked for; what it says, and how many rows there are, as the last call found it.
-static struct {
-    int asked, count;
-    const char *value, *what;
-} slip;
+static struct { int asked, count; const char *value, *what; } slip;
 
 static const double* pick(const Slip* row) {
     const Slip* said = row + slip.asked;
@@ -152,9 +146,8 @@ struct Frame {
 
 typedef union { int i; float f; double d; uint32_t narrow; uint64_t wide; } Number;
 
-// Two NaNs, with marks that survive arithmetic: an output that was not set, and a guard. The first is a
-// signalling one, which arithmetic turns into a quiet one (a bit is set): so "never touched" and "computed
-// from itself before it was set" are two things. For ints two improbable numbers.
+// Two NaNs, with marks that survive arithmetic: an output that was not set, and a guard. Arithmetic sets a
+// bit in the first, a signalling one: "never touched" is not "computed from it". For ints improbable numbers.
 static const struct { size_t size; Number unset, guard; } types[] = {
     {sizeof(int), {.narrow = 0x81235DEDu}, {.narrow = 0x5A5B5C5Du}},
     {sizeof(float), {.narrow = 0x7FA0DEADu}, {.narrow = 0x7FC0FE9Cu}},
@@ -218,19 +211,23 @@ static void returns(Frame* f, double x) {
 
 // ---- what came out
 
+typedef enum { RIGHT, WRONG, TO_DO, UNSET, READ_OUTSIDE, WROTE_OUTSIDE, CHANGED_INPUT, CRASHED, ENDLESS,
+       ENDED, MISSING } State;
+
 enum { UNTOUCHED = 1, COMPUTED };
 
 typedef struct {
-    int count;                            // outputs: the value returned, if any, then the arrays
-    double out[VALUES + 1];
-    unsigned char unset[VALUES + 1];      // UNTOUCHED, or COMPUTED from an output that was not set
-    unsigned char outside[VALUES + 1];    // computed from what lies outside of an array
-} Outcome;
+    double value;
+    unsigned char at, index;              // the case; which of its outputs: what is returned, then the arrays
+    unsigned char unset;                  // UNTOUCHED, or COMPUTED from an output that was not set
+    unsigned char outside;                // computed from what lies outside of an array
+} Output;
 
 typedef struct {
     volatile int running, finished;       // the case that runs; all have run
-    int damage, argument, index;          // 1 = wrote outside of an array, 2 = changed an input
-    Outcome outcome[CASES];
+    State damage;                         // 0, WROTE_OUTSIDE, CHANGED_INPUT: element `index` of an argument
+    int argument, index, count;
+    Output output[CASES * (VALUES + 1)];               // of all cases
 } Report;
 
 // Does this NaN carry the mark, whatever its sign and quiet bit, gone through a float or not?
@@ -240,40 +237,38 @@ static int same_mark(double x, Number wide, Number narrow) {
                         !((f.narrow ^ narrow.narrow) & 0x7FBFFFFFu));
 }
 
-static void add_output(Outcome* o, double x, int untouched) {
-    int i = o->count++, computed = same_mark(x, types[DOUBLE].unset, types[FLOAT].unset);
-    if (i > VALUES) abort();
-    o->out[i] = x;
-    o->unset[i] = untouched ? UNTOUCHED : computed ? COMPUTED : 0;
-    o->outside[i] = same_mark(x, types[DOUBLE].guard, types[FLOAT].guard) || x == (double)types[INT].guard.i;
+static void add_output(Report* r, int index, double x, int untouched) {
+    int computed = same_mark(x, types[DOUBLE].unset, types[FLOAT].unset);
+    int outside = same_mark(x, types[DOUBLE].guard, types[FLOAT].guard) || x == (double)types[INT].guard.i;
+    if (index > VALUES) abort();
+    r->output[r->count++] = (Output){x, (unsigned char)r->running, (unsigned char)index,
+                                     untouched ? UNTOUCHED : computed ? COMPUTED : 0, (unsigned char)outside};
 }
 
-static void add_outputs(Outcome* o, const Frame* f, int k) {
-    const Arg* a = &f->input->arg[k];
-    for (int i = 0; is_output(a) && i < a->n; i++) {
-        Number x;
-        memcpy(&x, element(f, k, i), size_of(a));
-        double value = type_of(a) == INT ? x.i : type_of(a) == FLOAT ? (double)x.f : x.d;
-        add_output(o, value, is_as_before(f, k, i));
-    }
-}
-
-// Looks for damage: anything that is not as it was and is no output. Reports the first.
-static void find_damage(Report* r, const Frame* f) {
+// Keeps the outputs. What else is not as it was, is damage; the first is reported.
+static void look_at(Report* r, const Frame* f) {
+    int index = 0;
+    if (f->has_result) add_output(r, index++, f->result, 0);
     for (int k = 0; k < f->input->args; k++) {
         const Arg* a = &f->input->arg[k];
         for (int i = -GUARD; is_array(a) && i < a->n + GUARD; i++) {
-            int inside = i >= 0 && i < a->n;
-            if ((inside && is_output(a)) || is_as_before(f, k, i)) continue;
-            r->damage = inside ? 2 : 1;
-            r->argument = k;
-            r->index = i;
-            return;
+            int inside = i >= 0 && i < a->n, same = is_as_before(f, k, i);
+            if (inside && is_output(a)) {
+                int type = type_of(a);
+                Number x;
+                memcpy(&x, element(f, k, i), size_of(a));
+                add_output(r, index++, type == INT ? x.i : type == FLOAT ? (double)x.f : x.d, same);
+            } else if (!same && !r->damage) {
+                r->damage = inside ? CHANGED_INPUT : WROTE_OUTSIDE;
+                r->argument = k;
+                r->index = i;
+            }
         }
     }
 }
 
 static void run_cases(Report* r, const Exercise* e, Fn fn) {
+    memset(r, 0, sizeof *r);
     for (int i = 0; i < case_count(e) && !r->damage; i++) {
         static Case c;
         Frame f;
@@ -281,9 +276,7 @@ static void run_cases(Report* r, const Exercise* e, Fn fn) {
         lay_out(&f, &c, fn);
         r->running = i;
         e->call(&f);
-        find_damage(r, &f);
-        if (f.has_result) add_output(&r->outcome[i], f.result, 0);
-        for (int k = 0; k < c.args; k++) add_outputs(&r->outcome[i], &f, k);
+        look_at(r, &f);
         if (!r->damage) clear_frame(&f);
     }
     r->finished = 1;
@@ -291,7 +284,6 @@ static void run_cases(Report* r, const Exercise* e, Fn fn) {
 
 static void run_slip(Report* r, const Exercise* e, int asked) {
     slip.asked = asked;
-    memset(r, 0, sizeof *r);
     run_cases(r, e, e->slips);
 }
 
@@ -321,36 +313,33 @@ static void set_limits(void) {
     alarm(SECONDS);
 }
 
-static void give_up(const char* what) {
-    perror(what);
-    exit(1);
-}
-
 // Runs fn in a process of its own. Returns the wait status.
 static int run_apart(Report* r, const Exercise* e, Fn fn) {
     int status = 0;
+    Report* shared = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     fflush(NULL);
-    pid_t child = fork();
-    if (child < 0) give_up("exercises: cannot start a process");
+    pid_t child = shared == MAP_FAILED ? -1 : fork();
+    if (child < 0) {
+        perror("exercises: cannot start a process");
+        exit(1);
+    }
     if (child == 0) {
         set_limits();
-        run_cases(r, e, fn);
+        run_cases(shared, e, fn);
         fflush(NULL);
         _exit(0);
     }
     waitpid(child, &status, 0);
+    *r = *shared;
+    munmap(shared, sizeof *r);
     return status;
 }
 
 // ---- the verdict
 
-typedef enum { RIGHT, WRONG, TO_DO, UNSET, READ_OUTSIDE, WROTE_OUTSIDE, CHANGED_INPUT, CRASHED, ENDLESS,
-       ENDED, MISSING } State;
-
 typedef struct {
     State state;
-    int at;                               // the case
-    int output;                           // of it, the first that is not right, or not set
+    int at, output;                       // the case; in the reports, the first that is not right, or not set
     int slip;                             // -1: none of the list
     const char* what;                     // the slip's sentence
     int signal;
@@ -362,83 +351,57 @@ static int same_number(double x, double y, double tolerance) {
     return x == y || (isfinite(x) && isfinite(y) && fabs(x - y) <= tolerance * fmax(1.0, fabs(y)));
 }
 
-// The first case in which two reports differ; -1: none. *output: where, the first output that differs.
-static int first_different_case(int* output, const Exercise* e, const Report* x, const Report* y) {
-    for (int i = 0; i < case_count(e); i++) {
-        const Outcome *a = &x->outcome[i], *b = &y->outcome[i];
-        for (int j = 0; j < b->count; j++)
-            if (j >= a->count || !same_number(a->out[j], b->out[j], e->tolerance)) {
-                *output = j;
-                return i;
-            }
-    }
+// The first output in which a report differs from what is right (or from another one); -1: none.
+static int first_different(const Exercise* e, const Report* r, const Report* right) {
+    for (int i = 0; i < right->count; i++)
+        if (!same_number(r->output[i].value, right->output[i].value, e->tolerance)) return i;
     return -1;
 }
 
 static int find_slip(const Exercise* e, const Report* r) {
+    static Report made;
     for (int s = 0; s == 0 || s < slip.count; s++) {
-        Report made;
-        int output;
         run_slip(&made, e, s);
-        if (first_different_case(&output, e, r, &made) < 0) return s;
+        if (first_different(e, r, &made) < 0) return s;
     }
     return -1;
 }
 
-// Has nobody written anything yet? Every output of every case is as it was, or what the skeleton returns:
-// INT_MIN, or the very NAN of math.h (0/0 has another sign on most machines).
-static int is_untouched(const Exercise* e, const Report* r) {
+// Finished, but not right: is an output not set, or computed from a number outside of an array? TO_DO: nobody
+// has written anything yet, every output is as it was, or what the skeleton returns: INT_MIN, or the very NAN
+// of math.h (0/0 has another sign on most machines).
+static State find_mark(Verdict* v) {
     const double nothing = (double)NAN;
-    for (int i = 0; i < case_count(e); i++) {
-        const Outcome* o = &r->outcome[i];
-        for (int j = 0; j < o->count; j++)
-            if (memcmp(&o->out[j], &nothing, sizeof nothing) && o->out[j] != (double)INT_MIN &&
-                o->unset[j] != UNTOUCHED) return 0;
+    int touched = 0, mark = -1;
+    for (int i = v->right.count - 1; i >= 0; i--) {
+        const Output* o = &v->report.output[i];
+        touched |= o->unset != UNTOUCHED && o->value != INT_MIN &&
+                   memcmp(&o->value, &nothing, sizeof nothing);
+        if (o->unset || (o->outside && !isnan(v->right.output[i].value))) mark = i;
     }
-    return 1;
-}
-
-// A mark in an output: not set, or computed from a number outside of an array. Without one: WRONG.
-static State find_mark(Verdict* v, const Exercise* e) {
-    for (v->at = 0; v->at < case_count(e); v->at++) {
-        const Outcome* o = &v->report.outcome[v->at];
-        for (v->output = 0; v->output < o->count; v->output++) {
-            if (o->unset[v->output]) return UNSET;
-            if (o->outside[v->output] && !isnan(v->right.outcome[v->at].out[v->output])) return READ_OUTSIDE;
-        }
-    }
-    return WRONG;
-}
-
-static State state_of_process(const Report* r, int status) {
-    int by = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    if (by == SIGPROF || by == SIGALRM) return ENDLESS;
-    if (r->damage) return r->damage == 1 ? WROTE_OUTSIDE : CHANGED_INPUT;
-    if (by) return CRASHED;
-    return r->finished ? RIGHT : WEXITSTATUS(status) ? CRASHED : ENDED;
+    if (!touched) return TO_DO;
+    if (mark < 0) return WRONG;
+    v->output = mark;
+    return v->report.output[mark].unset ? UNSET : READ_OUTSIDE;
 }
 
 static void judge(Verdict* v, const Exercise* e, Fn fn) {
+    const Report* r = &v->report;
     *v = (Verdict){.state = MISSING, .slip = -1};
     run_cases(&v->right, e, e->solution);
     if (!fn) return;
-    Report* shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED) give_up("exercises: no memory to share with a process");
-    int output, status = run_apart(shared, e, fn);
-    v->report = *shared;
-    munmap(shared, sizeof *shared);
-    v->at = v->report.running < 0 || v->report.running >= case_count(e) ? 0 : v->report.running;
-    v->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    v->state = state_of_process(&v->report, status);
-    if (v->state != RIGHT) return;
-    int at = first_different_case(&output, e, &v->report, &v->right);
-    if (at < 0) return;
-    v->state = is_untouched(e, &v->report) ? TO_DO : find_mark(v, e);
-    if (v->state == UNSET || v->state == READ_OUTSIDE) return;
-    v->at = at;
-    v->output = output;
-    if (v->state == TO_DO) return;
-    v->slip = find_slip(e, &v->report);
+    int status = run_apart(&v->report, e, fn), by = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    v->at = r->running < 0 || r->running >= case_count(e) ? 0 : r->running;
+    v->signal = by;
+    v->state = by == SIGPROF || by == SIGALRM ? ENDLESS : r->damage ? r->damage : by ? CRASHED
+               : r->finished ? RIGHT : WEXITSTATUS(status) ? CRASHED : ENDED;
+    int first = v->state == RIGHT ? first_different(e, r, &v->right) : -1;
+    if (first < 0) return;
+    v->output = first;
+    v->state = find_mark(v);
+    v->at = v->right.output[v->output].at;
+    if (v->state != WRONG) return;
+    v->slip = find_slip(e, r);
     v->what = slip.what;
 }
 #endif

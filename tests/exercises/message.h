@@ -11,19 +11,18 @@ static void add(char* line, const char* format, ...) {
     va_end(list);
 }
 
-// Behind number i of n: a bar between rows, else a space.
-static const char* between(int i, int n, int row) {
-    return !i ? "" : row > 1 && row < n && i % row == 0 ? " | " : " ";
-}
+// In front of number i: a bar between rows, else a space.
+static const char* between(int i, int row) { return !i ? "" : row > 1 && i % row == 0 ? " | " : " "; }
 
-static void print_outcome(const char* label, const Case* c, const Outcome* o) {
+static void print_outputs(const char* label, const Case* c, const Report* r, int at) {
     Line line = "";
     int row = 0;
     for (int k = c->args - 1; k >= 0; k--) if (is_output(&c->arg[k])) row = c->arg[k].row;
-    for (int i = 0; i < o->count; i++) {
-        double x = o->out[i];
-        add(line, "%s", between(i, o->count, row));
-        if (o->unset[i] == UNTOUCHED) add(line, "(not set)");
+    for (const Output* o = r->output; o < r->output + r->count; o++) {
+        double x = o->value;
+        if (o->at != at) continue;
+        add(line, "%s", between(o->index, row));
+        if (o->unset == UNTOUCHED) add(line, "(not set)");
         else if (x == (double)INT_MIN) add(line, "(nothing)");
         else if (isnan(x)) add(line, "NaN");
         else if (x == floor(x) && fabs(x) < 1e9) add(line, "%.0f", x == 0.0 ? 0.0 : x);
@@ -41,7 +40,7 @@ static void print_case(const Case* c) {
         add(line, "%s%s", *line ? "; " : "", a->name);
         for (int i = 0; i < a->n; i++) {
             if (a->kind == TEXTS_IN) add(line, "%s\"%s\"", i ? ", " : " ", a->text[i]);
-            else add(line, "%s", i ? between(i, a->n, a->row) : " ");
+            else add(line, "%s", i ? between(i, a->row) : " ");
             if (a->kind != TEXTS_IN) add(line, isnan(a->value[i]) ? "NaN" : "%.6g", a->value[i]);
         }
     }
@@ -75,25 +74,24 @@ static const struct { const char *word, *happened; } states[] = {
                                 "output only"}};
 
 static const char* name_of_signal(int s) {
-    return s == SIGSEGV || s == SIGBUS
-               ? "a segmentation fault: an index far outside of its array, a pointer that is NULL, or a "
-                 "function that calls itself without end"
+    return s == SIGSEGV || s == SIGBUS ? "a segmentation fault: an index far outside of its array, a pointer "
+                                         "that is NULL, or a function that calls itself without end"
            : s == SIGFPE  ? "a whole number was divided by 0"
            : s == SIGABRT ? "the C library stopped it (abort), as it does when its memory was overwritten"
            : s == SIGXFSZ ? "it printed more than 16 MB"
-           : s == SIGKILL ? "it was killed"
-                          : "it was stopped by a signal, or used more memory than it may";
+           : s == SIGKILL ? "it was killed" : "it was stopped by a signal, or used more memory than it may";
 }
 
 static void print_what_happened(const Case* c, const Verdict* v) {
     const Arg* a = &c->arg[v->report.argument];
+    const Output* at = &v->report.output[v->output];
     const char *format = states[v->state].happened, *name = a->name;
     if (v->state == CRASHED) print_field("happened", "%s", name_of_signal(v->signal));
     if (v->state == UNSET)
-        print_field("happened", v->report.outcome[v->at].unset[v->output] == UNTOUCHED
+        print_field("happened", at->unset == UNTOUCHED
             ? "output number %d, counted from 0, was not set: does the loop reach it, in every case?"
             : "output number %d, counted from 0, was read before it was set. An output starts as NaN, and "
-              "NaN + x stays NaN: set it with = before += or before it is read", v->output);
+              "NaN + x stays NaN: set it with = before += or before it is read", at->index);
     if (format) print_field("happened", format, name, v->report.index, name, a->n, name, name, a->n - 1);
 }
 
@@ -108,12 +106,12 @@ static void print_message(int number, const Exercise* e, const Verdict* v, const
     if (by_hand) print_field("given", "%s", e->example[v->at].given);
     else print_case(&c);
     if (v->state == WRONG || v->state == UNSET || v->state == READ_OUTSIDE)
-        print_outcome("yours", &c, &v->report.outcome[v->at]);
+        print_outputs("yours", &c, &v->report, v->at);
     if (by_hand) {
         const char* link = !working ? "" : strchr(value, ' ') ? "; " : " = ";
         print_field("by hand", "%s%s%s", value, link, working ? working : "");
     } else {
-        print_outcome("right", &c, &v->right.outcome[v->at]);
+        print_outputs("right", &c, &v->right, v->at);
         print_field("note", "the example on paper came out right, this other input did not");
     }
     if (v->slip >= 0) print_field("the slip", "%s", v->what);

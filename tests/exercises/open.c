@@ -1,7 +1,7 @@
 /* open.c - `make ex N=29`, 30 and 31: exercises without one right answer, judged by what the training makes
- * of them: ex_open LIBRARY N [MODEL OUT]. This is ./rl with two things in it that are the student's, loaded from
- * LIBRARY: the advantage of CartPole's steps, and a reward. Exit status: 0 = reached, 1 = not, 2 = bad usage.
- */
+ * of them: ex_open LIBRARY N [MODEL OUT]. This is ./rl with two things in it that are the student's, loaded
+ * from LIBRARY: the advantage of CartPole's steps, and a reward. Exit status: 0 = reached, 1 = not, 2 = bad
+ * usage. */
 #define _DEFAULT_SOURCE
 #define _DARWIN_C_SOURCE
 #include <dlfcn.h>
@@ -13,10 +13,10 @@
 typedef void StepAdvantages(double* adv, int T, const int* length, int K);
 typedef double Beta(void);
 
-static void find_function(void* function, size_t size, void* library, const char* name) {
+static void find_function(void* function, void* library, const char* name) {
     void* symbol = dlsym(library, name);
     if (!symbol) fail(2, "%s() is missing in your file; docs/exercises.c has its form", name);
-    memcpy(function, &symbol, size);
+    memcpy(function, &symbol, sizeof symbol);
 }
 
 // ---- 29. CartPole with the student's advantage
@@ -48,7 +48,7 @@ static void learn_cartpole(double* w, uint64_t seed, StepAdvantages* advantages)
 static int open_cartpole(void* library) {
     StepAdvantages* advantages;
     double mean = 0.0;
-    find_function(&advantages, sizeof advantages, library, "my_cartpole_advantage");
+    find_function(&advantages, library, "my_cartpole_advantage");
     printf("29 CartPole learns from your advantage, %d steps, %d seeds\n", STEPS, SEEDS);
     printf("  stands    ");
     for (int seed = 1; seed <= SEEDS; seed++) {
@@ -134,7 +134,7 @@ static const char* const reached_titles = "             reward   right    work  
 static int open_work(void* library, const char* model, const char* folder) {
     RewardFunction reward;
     char out[PATH_SIZE];
-    find_function(&reward, sizeof reward, library, "my_work_reward");
+    find_function(&reward, library, "my_work_reward");
     join_path(out, folder, "work");
     Reached run = train_with(reward, model, out, 30, 0.0);
     int reached = run.last[WORK] >= 0.95 && run.last[RIGHT] >= 0.8;
@@ -154,8 +154,8 @@ static int open_overoptimization(void* library, const char* model, const char* f
     RewardFunction reward;
     Beta* beta;
     char free_run[PATH_SIZE], held_run[PATH_SIZE];
-    find_function(&reward, sizeof reward, library, "my_proxy_reward");
-    find_function(&beta, sizeof beta, library, "my_beta");
+    find_function(&reward, library, "my_proxy_reward");
+    find_function(&beta, library, "my_beta");
     join_path(free_run, folder, "beta-0");
     join_path(held_run, folder, "beta");
     double price = beta();

@@ -1,6 +1,5 @@
 /* solutions.c - `make ex SOLUTION=1`: each exercise answered by rl.c's own function, so that no second
- * solution can rot. Compiled once, with all of rl.c, into an object that the checker links with.
- */
+ * solution can rot. Compiled once, with all of rl.c, into an object that the checker links with. */
 #define RL_NO_MAIN
 #include "../../rl.c"
 
@@ -66,15 +65,9 @@ void my_score(double* grad, const int* state, const int* action, int T, const do
     score_trajectory(grad, &tau, &pi);
 }
 
-// token_logprobs() of rows that are all z, where the tokens to be read are 0, 1, ... V - 1.
+// What the row z says of each token that may come next.
 void my_log_softmax(float* out, const float* z, int V) {
-    float logits[SMALL];
-    int ids[SMALL];
-    for (int t = 0; t <= V; t++) {
-        memcpy(logits + t * V, z, (size_t)V * sizeof(float));
-        ids[t] = t - 1;
-    }
-    token_logprobs(out, logits, ids, 1, V + 1, V);
+    for (int i = 0; i < V; i++) token_logprobs(out + i, z, (int[]){0, i}, 1, 2, V);
 }
 
 double my_answer_logprob(const float* logits, const int* ids, const int* mask, int T, int V) {
@@ -110,13 +103,12 @@ void my_hash_rewards(float* reward, const char* const* response, int K, double t
 }
 
 void my_kl(double* k, double logp, double logp_ref) {
-    float policy = (float)logp, reference = (float)logp_ref, k1, k2, k3;
-    kl_k1(&k1, &policy, &reference, 1);
-    kl_k2(&k2, &policy, &reference, 1);
-    kl_k3(&k3, &policy, &reference, 1);
-    k[0] = k1;
-    k[1] = k2;
-    k[2] = k3;
+    void (*const estimator[])(float*, const float*, const float*, int) = {kl_k1, kl_k2, kl_k3};
+    for (int i = 0; i < 3; i++) {
+        float kl, policy = (float)logp, reference = (float)logp_ref;
+        estimator[i](&kl, &policy, &reference, 1);
+        k[i] = kl;
+    }
 }
 
 double my_penalized_reward(float reward, const float* kl, const int* mask, int T1, float beta) {
@@ -144,8 +136,7 @@ void my_group_slopes(float* dlogp, const float* reward, const int* mask, int K, 
 }
 
 double my_clip(double* slope, double ratio, double adv, double clip_low, double clip_high) {
-    const float log_ratio = (float)log(ratio), a = (float)adv, w = 1.0f;
-    float dlogp;
+    float log_ratio = (float)log(ratio), a = (float)adv, w = 1.0f, dlogp;
     double loss = loss_clip(&dlogp, &log_ratio, &a, &w, 1, (float)clip_low, (float)clip_high);
     *slope = dlogp;
     return loss;
@@ -157,11 +148,10 @@ double my_sft(const float* logp, const int* mask, int n) {
     return loss_sft(dlogp, logp, w, n);
 }
 
-double my_reward_model_loss(double chosen, double rejected) {
-    return loss_reward_model(&(float){0}, &(float){0}, (float)chosen, (float)rejected);
+double my_reward_model_loss(double w, double l) {
+    return loss_reward_model(&(float){0}, &(float){0}, (float)w, (float)l);
 }
 
-double my_dpo(double chosen, double rejected, double ref_chosen, double ref_rejected, double beta) {
-    return loss_dpo(&(float){0}, &(float){0}, (float)chosen, (float)rejected, (float)ref_chosen,
-                    (float)ref_rejected, (float)beta);
+double my_dpo(double w, double l, double rw, double rl, double beta) {
+    return loss_dpo(&(float){0}, &(float){0}, (float)w, (float)l, (float)rw, (float)rl, (float)beta);
 }

@@ -1,9 +1,7 @@
-/* fuzz.c - random bytes for everything that reads text of strangers: `make fuzz`
- *
- * The environment variable FUZZ names the target. libFuzzer makes inputs and goes on from those that reached
- * new lines; the sanitizers see what is read or written out of place, -timeout what hangs. Beyond that each
- * target demands what the function's comment promises, and that no memory is left.
- */
+/* fuzz.c - random bytes for everything that reads text of strangers: `make fuzz`. FUZZ in the environment is
+ * the target. libFuzzer makes inputs and goes on from those that reached new lines; the sanitizers see what
+ * is read or written out of place, -timeout what hangs. Beyond that each target demands what the function's
+ * comment promises, and that no memory is left. */
 #define _XOPEN_SOURCE 700
 #define _DARWIN_C_SOURCE
 #include <setjmp.h>
@@ -48,52 +46,44 @@ _Noreturn static void end_here(int status) {
 #undef realloc
 #undef exit
 
-// The first `size` bytes up to a 0, in a block of exactly their size: reading one byte too far shows.
-static char* text_of(const uint8_t* data, size_t size) {
-    const uint8_t* zero = memchr(data, 0, size);
-    if (zero) size = (size_t)(zero - data);
-    char* text = allocate(size + 1, 1);
-    if (size) memcpy(text, data, size);
-    return text;
-}
-
 static void demand(int promise) {
     if (!promise) abort();
 }
 
-static void fuzz_extract(const uint8_t* data, size_t size) {
+// A text in a block of exactly its size, so that reading one byte too far shows; `choice` is one byte more.
+typedef struct { char* text; size_t size; int choice; } Input;
+
+static void fuzz_extract(Input in) {
     static int (*const extract[])(const char*, char*, int) = {extract_boxed, extract_hash_answer,
                                                               extract_lenient};
-    if (size == 0) return;
-    int cap = 1 + data[0] / 3;
-    char *text = text_of(data + 1, size - 1), *out = allocate((size_t)cap, 1);
-    int found = extract[data[0] % 3](text, out, cap);
+    int cap = 1 + in.choice / 3;
+    char* out = allocate((size_t)cap, 1);
+    int found = extract[in.choice % 3](in.text, out, cap);
     demand(memchr(out, 0, (size_t)cap) != NULL && (found || !out[0]));
-    demand(reward_boxed(text, "7") == 0 || strstr(text, "\\boxed"));
-    demand(reward_gsm8k(text, "7") == 0 || strstr(text, "####"));
-    free(text), free(out);
+    demand(reward_boxed(in.text, "7") == 0 || strstr(in.text, "\\boxed"));
+    demand(reward_gsm8k(in.text, "7") == 0 || strstr(in.text, "####"));
+    free(out);
 }
 
-// Two answers, one per line.
-static void fuzz_equal(const uint8_t* data, size_t size) {
-    const uint8_t* newline = size ? memchr(data, '\n', size) : NULL;
-    size_t first = newline ? (size_t)(newline - data) : size;
-    char *a = text_of(data, first),
-         *b = text_of(newline ? newline + 1 : data, newline ? size - first - 1 : 0);
+// Two answers: the second begins at the end of the first line.
+static void fuzz_equal(Input in) {
+    size_t first = strcspn(in.text, "\n");
+    char* a = allocate(first + 1, 1);
+    const char* b = in.text + first + (in.text[first] != 0);
+    memcpy(a, in.text, first);
     demand(answers_equal(a, b) == answers_equal(b, a));
     demand(answers_equal(a, a) == (a[0] != 0));
     demand(!answers_equal("", a));
-    free(a), free(b);
+    free(a);
 }
 
-static void fuzz_calculate(const uint8_t* data, size_t size) {
-    if (size == 0) return;
-    int cap = 1 + data[0] / 4;
-    char *text = text_of(data + 1, size - 1), *out = allocate((size_t)cap, 1), again[256];
-    int found = calculate(text, out, cap);
+static void fuzz_calculate(Input in) {
+    int cap = 1 + in.choice / 4;
+    char *out = allocate((size_t)cap, 1), again[256];
+    int found = calculate(in.text, out, cap);
     demand(memchr(out, 0, (size_t)cap) != NULL && (found || !out[0]));
     if (found) demand(out[0] && calculate(out, again, sizeof again) && !strcmp(out, again));
-    free(text), free(out);
+    free(out);
 }
 
 // Every string of a value, written and read again.
@@ -110,61 +100,58 @@ static void strings_come_back(const Json* j) {
     }
 }
 
-static void fuzz_json(const uint8_t* data, size_t size) {
-    may_end = setjmp(ended) == 0;
-    if (!may_end) return;
-    char* text = text_of(data, size);
-    Json* j = json_parse(text, size, "text");
+static void fuzz_json(Input in) {
+    Json* j = json_parse(in.text, in.size, "text");
     may_end = 0;
     strings_come_back(j);
-    json_free(j), free(text);
+    json_free(j);
 }
 
 // What may go to a terminal: UTF-8 without control characters. Printing it again changes nothing.
-static void fuzz_printable(const uint8_t* data, size_t size) {
+static void fuzz_printable(Input in) {
     Text once = {0}, twice = {0}, words = {0};
-    char *bytes = allocate(size, 1), *text = text_of(data, size);
-    if (size) memcpy(bytes, data, size);
-    append_printable(&once, bytes, size);
+    append_printable(&once, in.text, in.size);
     append_printable(&twice, once.data, once.length);
     demand(once.length == twice.length && !memcmp(once.data, twice.data, once.length));
     for (size_t i = 0; i < once.length; i++) {
         unsigned char c = (unsigned char)once.data[i];
         demand(c == '\n' || (c >= 0x20 && c != 0x7F));
     }
-    append_readable(&words, text);
+    append_readable(&words, in.text);
     text_free(&once), text_free(&twice), text_free(&words);
-    free(bytes), free(text);
 }
 
-// A question reduced in each way; reduced a second time it stays what it is.
-static void fuzz_reduce(const uint8_t* data, size_t size) {
-    char* text = text_of(data, size);
-    for (int likeness = SAME_WORDS; likeness < NEARLY_SAME; likeness++) {
-        Text once = {0};
-        reduce_question(&once, text, likeness);
-        demand(once.length <= 2 * strlen(text) && strlen(once.data) == once.length);
-        text_free(&once);
-    }
-    Problem list[] = {{text, text}};
+// A question reduced in each way, and compared with itself: without a word it is like none.
+static void fuzz_reduce(Input in) {
+    Problem list[] = {{in.text, in.text}};
     Problems one = {list, 1};
     Match* match = match_questions(&one, &one);
-    Text words = {0};
-    reduce_question(&words, text, SAME_WORDS);
-    demand(match[0].likeness == (words.length ? SAME_WORDS : LIKENESSES));   // without a word it is like none
-    text_free(&words), free(match), free(text);
+    for (int likeness = SAME_WORDS; likeness < NEARLY_SAME; likeness++) {
+        Text words = {0};
+        reduce_question(&words, in.text, likeness);
+        demand(words.length <= 2 * strlen(in.text) && strlen(words.data) == words.length);
+        if (likeness == SAME_WORDS) demand(match[0].likeness == (words.length ? SAME_WORDS : LIKENESSES));
+        text_free(&words);
+    }
+    free(match);
 }
 
-static const struct { const char* name; void (*run)(const uint8_t* data, size_t size); } targets[] = {
+static const struct { const char* name; void (*run)(Input in); } targets[] = {
     {"extract", fuzz_extract}, {"equal", fuzz_equal}, {"calculate", fuzz_calculate}, {"json", fuzz_json},
     {"printable", fuzz_printable}, {"reduce", fuzz_reduce}};
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const char* name = getenv("FUZZ");
+    Input in = {.size = size ? size - 1 : 0, .choice = size ? data[size - 1] : 0};
     for (size_t i = 0; name && i < sizeof targets / sizeof *targets; i++) {
         if (strcmp(name, targets[i].name)) continue;
-        targets[i].run(data, size);
+        if (setjmp(ended)) return 0;
+        in.text = allocate(in.size + 1, 1);
+        if (in.size) memcpy(in.text, data, in.size);
+        may_end = targets[i].run == fuzz_json;
+        targets[i].run(in);
+        free(in.text);
         demand(in_use == 0);
         return 0;
     }
