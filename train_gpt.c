@@ -658,7 +658,7 @@ static void qk_backward(float* dy, float* dwq, float* dwk, const float* qkv, con
 // taken in blocks; a block's scores are a small matrix product, so are the outputs. Only the logarithm of
 // each denominator (lse) is kept for the backward pass, which computes the p anew: memory grows with N.
 
-enum { QUERY_BLOCK = 48 };
+enum { QUERY_BLOCK = 36 };
 
 // Working space: keys, values and their gradients for one head, scores and their gradients for one block.
 typedef struct { float *k, *v, *dk, *dv, *p, *dp; } AttentionScratch;
@@ -2932,8 +2932,8 @@ static void train_options(Option* t, TrainOptions* o) {
     memcpy(t, table, sizeof table);
 }
 
-// The `per_step` examples of update `step`, of `count` in a random order that is new in every epoch. They are
-// a function of (seed, step) alone, so that a resumed run goes on with the same ones.
+// The `per_step` examples of update `step`, of `count` in a random order, new in every epoch: a function
+// of (seed, step) alone, so that a resumed run goes on with the same.
 static void deal_examples(int* chosen, int per_step, long step, int count, uint64_t seed) {
     int* order = allocate(count, sizeof(int));
     for (long i = 0, dealt = -1; i < per_step; i++) {
@@ -3043,7 +3043,7 @@ static void padded_free(Padded* p) { free(p->ids), free(p->mask); }
 enum { TOGETHER = 4 };
 static double sft_loss(Model* m, const Tokens* const* list, int count, int learn) {
     Padded p = pad_conversations(list, count);
-    int T = p.T, T1 = T - 1, turns = turns_of(m);
+    int T = p.T, T1 = T - 1, turns = min_int(turns_of(m), (count + TOGETHER - 1) / TOGETHER);
     size_t n = (size_t)count * T1;
     float *logp = allocate(n, sizeof(float)), *dlogp = allocate(n, sizeof(float));
     float* w = allocate(n, sizeof(float));
@@ -3066,8 +3066,8 @@ static double sft_loss(Model* m, const Tokens* const* list, int count, int learn
     return loss;
 }
 
-// What the model answers now to the question of a conversation. There is no tool here: the model has to write
-// the calculator's output itself.
+// What the model answers now to the question of a conversation. There is no tool here: it has to write the
+// calculator's output itself.
 static void print_sample(Model* m, Tokens prompt, uint64_t seed) {
     Text text = {0}, shown = {0};
     SampleOptions o = {.max_new_tokens = 128, .temperature = 1.0f, .top_k = 50, .top_p = 1.0f};

@@ -1,5 +1,5 @@
 // all.c - the tests in single precision: one program, which compiles rl.c once. A part is a file of its own,
-// with one entry test_NAME(); to add one, write two lines here.
+// with one entry test_NAME(); to add one, name it twice here.
 #include "commands.h"
 #include "parts.h"
 #include "runs.h"
@@ -34,32 +34,11 @@
 #include "commands.c"
 
 static const Part parts[] = {
-    {"worksheet", test_worksheet},
-    {"chapter_01", test_chapter_01},
-    {"chapter_02", test_chapter_02},
-    {"chapter_03", test_chapter_03},
-    {"chapter_04", test_chapter_04},
-    {"chapter_05", test_chapter_05},
-    {"chapter_06", test_chapter_06},
-    {"chapter_07", test_chapter_07},
-    {"chapter_08", test_chapter_08},
-    {"chapter_09", test_chapter_09},
-    {"chapter_10", test_chapter_10},
-    {"chapter_11", test_chapter_11},
-    {"chapter_12", test_chapter_12},
-    {"methods", test_methods},
-    {"trace", test_trace},
-    {"model", test_model},
-    {"answers", test_answers},
-    {"real", test_real},
-    {"grade", test_grade},
-    {"chain", test_chain},
-    {"lessons", test_lessons},
-    {"experiments", test_experiments},
-    {"evaluation", test_evaluation},
-    {"ledger", test_ledger},
-    {"golden", test_golden},
-    {"commands", test_commands},
+    PART(worksheet), PART(chapter_01), PART(chapter_02), PART(chapter_03), PART(chapter_04),
+    PART(chapter_05), PART(chapter_06), PART(chapter_07), PART(chapter_08), PART(chapter_09),
+    PART(chapter_10), PART(chapter_11), PART(chapter_12), PART(methods), PART(trace), PART(model),
+    PART(answers), PART(real), PART(grade), PART(chain), PART(lessons), PART(experiments),
+    PART(evaluation), PART(ledger), PART(golden), PART(commands),
 };
 
 // `make golden`: all that a person reads in the diff before it is committed.

@@ -355,17 +355,8 @@ static void test_loss_gradients(void) {
 }
 
 static const Part parts[] = {
-    {"layers", test_layers},
-    {"model_gradients", test_model_gradients},
-    {"optimizer", test_optimizer},
-    {"loss_gradients", test_loss_gradients},
-    {"chapter_01", test_chapter_01},
-    {"chapter_02", test_chapter_02},
-    {"chapter_03", test_chapter_03},
-    {"chapter_04", test_chapter_04},
-    {"chapter_07", test_chapter_07},
-    {"chapter_08", test_chapter_08},
-    {"chapter_09", test_chapter_09},
+    PART(layers), PART(model_gradients), PART(optimizer), PART(loss_gradients), PART(chapter_01),
+    PART(chapter_02), PART(chapter_03), PART(chapter_04), PART(chapter_07), PART(chapter_08), PART(chapter_09),
 };
 
 int main(int argc, char** argv) { return run_parts(parts, (int)(sizeof parts / sizeof *parts), argc, argv); }

@@ -5,6 +5,7 @@
 #define PARTS_H
 
 typedef struct { const char* name; void (*run)(void); } Part;
+#define PART(name) {#name, test_##name}
 
 // What the child process number i prints, and which it is.
 typedef struct { FILE* page; pid_t child; } Running;

@@ -78,7 +78,7 @@ static void put_taught_model(const char* path, uint64_t seed, const char* (*said
 // In `folder`: two questions, and a model that a mixed crowd has taught right and wrong answers to them.
 static void put_crowd(void) {
     static const char* crowd[][2] = {{"1+1?", "<<1+1=2>>\n#### 2"}, {"1+1?", "2"}, {"1+1?", "#### 3"},
-                                           {"2+2?", "#### 4"}, {"2+2?", "no"}, {"2+2?", "<<2+2=4>>#### 4"}};
+                                     {"2+2?", "#### 4"}, {"2+2?", "no"}, {"2+2?", "<<2+2=4>>#### 4"}};
     put_taught_model(in_folder("taught"), 10, crowd, 6, 150);
     put("two.jsonl", json("{'question': '1+1?', 'answer': '<<1+1=2>>2\\n#### 2'}\n"
                           "{'question': '2+2?', 'answer': '#### 4'}\n"));

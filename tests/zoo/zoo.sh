@@ -37,7 +37,7 @@ copy() {  # copy DIR [FROM]: the tests and what they include; rl.c and train_gpt
     [ -z "$2" ] || cp "$2/rl.c" "$2/train_gpt.c" "$1/"
 }
 
-parts() { sed -n 's/^    {"\([a-z0-9_]*\)", test_.*/\1/p' tests/all.c; }
+parts() { grep -o 'PART([a-z0-9_]*)' tests/all.c | tr -d '()' | sed 's/PART//'; }
 is_part() { parts | grep -qx "$1"; }                              # else a program of its own
 
 build() { $COMPILE -O0 -w -o "$1/$2" "$1/tests/$3.c" $LIBS > "$1/log" 2>&1; }   # build DIR PROGRAM SOURCE
@@ -46,7 +46,7 @@ build_part() {  # build_part DIR PART: DIR/PART, the tests of one part on the so
     {
         grep '^#include ".*\.h"' tests/all.c
         echo "#include \"$2.c\""
-        echo "static const Part parts[] = {{\"$2\", test_$2}};"
+        echo "static const Part parts[] = {PART($2)};"
         echo 'int main(int argc, char** argv) { return run_parts(parts, 1, argc, argv); }'
     } > "$1/tests/one.c"
     if is_part "$2"; then build "$1" "$2" one || build "$1" "$2" all      # the part needs another one
