@@ -3039,7 +3039,7 @@ static Padded pad_conversations(const Tokens* const* list, int K) {
 static void padded_free(Padded* p) { free(p->ids), free(p->mask); }
 
 // Mean loss of `count` conversations per scored token, in nats. With learn its gradient is added to grads. A
-// pass through the model takes TOGETHER conversations: enough for the matmul, little enough for the cache.
+// pass takes TOGETHER conversations: enough for the matmul, little enough for the cache.
 enum { TOGETHER = 4 };
 static double sft_loss(Model* m, const Tokens* const* list, int count, int learn) {
     Padded p = pad_conversations(list, count);
