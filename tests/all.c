@@ -1,5 +1,6 @@
 // all.c - the tests in single precision: one program, which compiles rl.c once. A part is a file of its own,
-// with one entry test_NAME(); to add one, name it twice here.
+// with one entry test_NAME(); to add one, name it here twice and, unless it is a
+// chapter, among the PARTS of the Makefile.
 #include "commands.h"
 #include "parts.h"
 #include "runs.h"

@@ -45,6 +45,38 @@ static void chapter_01_trajectory_probability(void) {
     }
 }
 
+static double c01_theta[5] = {0, 0.3, -0.2, 0.9, 0}, c01_gradient[5];
+
+// E[G] over all trajectories of at most six steps; E[G score] goes to c01_gradient. The digits of `path` to
+// base 4 are the steps; one that ends before its digits do is counted where the others are 0.
+static double c01_J(void) {
+    ChainPolicy pi = chain_policy_from(c01_theta);
+    double J = 0.0, score[5], a, b, pG;
+    memset(c01_gradient, 0, sizeof c01_gradient);
+    for (int path = 0; path < 4096; path++) {
+        Trajectory tau = {.state = {2}};
+        int rest = path;
+        for (; tau.T < 6 && !chain_is_final(tau.state[tau.T]); tau.T++, rest /= 4) {
+            tau.action[tau.T] = rest & 1;
+            tau.state[tau.T + 1] = tau.state[tau.T] + (rest & 2 ? 1 : -1);
+            tau.reward[tau.T] = chain_reward(tau.state[tau.T + 1]);
+        }
+        if (rest) continue;
+        pG = exp(trajectory_logprob(&a, &b, &tau, &pi, 0.2)) * discounted_return(tau.reward, tau.T, 0.9);
+        score_trajectory(score, &tau, &pi);
+        for (int s = 0; s < 5; s++) c01_gradient[s] += pG * score[s];
+        J += pG;
+    }
+    return J;
+}
+
+static void chapter_01_policy_gradient_over_all_trajectories(void) {
+    double gradient[5];
+    c01_J();
+    memcpy(gradient, c01_gradient, sizeof gradient);
+    for (int s = 0; s < 5; s++) CHECK_GRADIENT(gradient[s], slope(c01_J, &c01_theta[s], NULL));
+}
+
 // The sampler obeys pi, which is another one in each state, and P: mean return = V.
 static void chapter_01_sampled_values(void) {
     ChainPolicy pi = {{0, .9, .5, .8, 0}};
@@ -64,5 +96,6 @@ static void chapter_01_sampled_values(void) {
 
 static void test_chapter_01(void) {
     RUN_ALL(TEST(chapter_01_discounted_return), TEST(chapter_01_chain_values),
-            TEST(chapter_01_trajectory_probability), TEST(chapter_01_sampled_values));
+            TEST(chapter_01_trajectory_probability), TEST(chapter_01_policy_gradient_over_all_trajectories),
+            TEST(chapter_01_sampled_values));
 }

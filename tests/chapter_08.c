@@ -39,6 +39,12 @@ static void chapter_08_five_way(void) {
 static const struct { int known, exact, other; } kl_gradient[KL_USES] = {
     {1, 0, 0}, {1, 1, 0}, {1, 0, 1}, {1, 1, 0}, {1, 1, 0}, {0, 0, 0}, {1, 1, -1}, {1, -1, 0}, {0, 0, 0}};
 
+static void check_kl_use(int use, const double* grad, const double* exact, const double* other, int n,
+                         double tolerance) {
+    for (int j = 0; j < n && kl_gradient[use].known; j++)
+        CHECK_NEAR(grad[j], kl_gradient[use].exact * exact[j] + kl_gradient[use].other * other[j], tolerance);
+}
+
 static void chapter_08_five_way_gradients(void) {
     static const double exact[] = {0.547402302198, 0.0706682715265, -0.0615526775253, -0.175863903842,
                                    -0.380653992357};
@@ -52,9 +58,7 @@ static void chapter_08_five_way_gradients(void) {
     for (int use = 0; use < KL_USES; use++) {
         for (int i = 0; i < 5; i++) weight[i] = kl_score_weight(logp[i] - logp_ref[i], use);
         softmax_score_sum(grad, logp, weight, 5);
-        for (int j = 0; j < 5 && kl_gradient[use].known; j++)
-            CHECK_NEAR(grad[j], kl_gradient[use].exact * exact[j] + kl_gradient[use].other * k3_loss[j],
-                       1e-11);
+        check_kl_use(use, grad, exact, k3_loss, 5, 1e-11);
     }
 }
 
@@ -116,7 +120,7 @@ static double c08_kl(void) { return p_objective(p_theta, 0.0) - p_objective(p_th
 
 static void chapter_08_kl_on_27_answers(void) {
     double value[TOY_STATES], exact[TOY_PARAMS], grad[TOY_PARAMS], ratio[TOY_PARAMS], table[TOY_PARAMS];
-    double all[TOY_ANSWERS], all_ref[TOY_ANSWERS], variance, d;
+    double all[TOY_ANSWERS], all_ref[TOY_ANSWERS], weight[TOY_ANSWERS], other[TOY_PARAMS], variance, d;
     for (int e = 0; e < TOY_PARAMS; e++) ratio[e] = p_logp[e] - p_logp_ref[e];
     for (int y = 0; y < TOY_ANSWERS; y++) {
         all[y] = toy_sum_along(p_logp, y);
@@ -134,7 +138,16 @@ static void chapter_08_kl_on_27_answers(void) {
         if (k == 2) CHECK(fabs(mean - kl) > 1e-2 && fabs(sum - kl) > 1e-2);
         else { CHECK_NEAR(mean, kl, 1e-13); CHECK_NEAR(sum, kl, 1e-13); }
     }
-    // token by token: k1 in the p_reward with the return stays exact; k2 in the loss does not
+    for (int y = 0; y < TOY_ANSWERS; y++) weight[y] = -exp(all_ref[y]);
+    toy_answer_gradient(other, p_logp, weight);            // grad KL(ref||pi) = -sum_y ref(y) grad log pi(y)
+    for (int use = 0; use < KL_USES; use++) {
+        for (int y = 0; y < TOY_ANSWERS; y++)
+            weight[y] = exp(all[y]) * kl_score_weight(all[y] - all_ref[y], use);
+        toy_answer_gradient(grad, p_logp, weight);
+        check_kl_use(use, grad, exact, other, TOY_PARAMS, 1e-13);
+        if (!kl_gradient[use].known) CHECK(toy_relative_error(grad, exact, TOY_PARAMS) > 0.1);
+    }
+    // token by token: k1 in the reward with the return stays exact; k2 in the loss does not
     toy_rollout_gradient(grad, p_logp, ratio, NULL, 1.0, CREDIT_TO_GO);
     CHECK(toy_largest_difference(grad, exact, TOY_PARAMS) < 1e-13);
     toy_rollout_gradient(grad, p_logp, ratio, NULL, 1.0, CREDIT_OWN);      // k2's slope is the log-ratio

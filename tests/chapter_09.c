@@ -324,7 +324,7 @@ static void chapter_09_best_of_n_distribution(void) {
     // N = 3: all 27^3 triples through best_of_n. Ties go to the first, as good as random: draws are alike.
     double p_ref[TOY_ANSWERS], p[TOY_ANSWERS], counted[TOY_ANSWERS] = {0}, grades[TOY_ANSWERS];
     toy_probabilities(p_ref, p_logp_ref);
-    for (int y = 0; y < TOY_ANSWERS; y++) grades[y] = y / 9 + y / 3 % 3 + y % 3;      // seven p_reward levels
+    for (int y = 0; y < TOY_ANSWERS; y++) grades[y] = y / 9 + y / 3 % 3 + y % 3;      // seven reward levels
     for (int i = 0; i < TOY_ANSWERS * TOY_ANSWERS * TOY_ANSWERS; i++) {
         const int drawn[3] = {i / 729, i / 27 % 27, i % 27};
         const double rewards[3] = {grades[drawn[0]], grades[drawn[1]], grades[drawn[2]]};

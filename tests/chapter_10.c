@@ -179,11 +179,14 @@ static void chapter_10_every_row_by_its_formula(void) {
     // quarter of the batch; and so is what the value model learns, near its old values. The log shows the
     // last pass, over the tokens that were trained on: ratios, k3 of KL(old || new), and where the clip takes
     // the gradient away; for CISPO, whose weight is held whatever the sign, all outside of the bounds.
+    // Behind the methods GRPO comes again, whose KL in the loss follows the other norms, too.
+    static const char* const norm[] = {"--norm=token", "--norm=sum", "--norm=constant"};
     int moved = 0, stopped = 0, left_out = 0, held = 0;
-    for (int i = 0; i < METHODS; i++) {
+    for (int i = 0; i < METHODS + 3; i++) {
         static World w;
-        int none = !strcmp(methods[i].ratio, "none"), passes = none ? 1 : 2;
-        START(&w, algo_word(i), none ? "--epochs-per-batch=1" : "--epochs-per-batch=2", "--minibatch=0");
+        int none = i < METHODS && !strcmp(methods[i].ratio, "none"), passes = none ? 1 : 2;
+        START(&w, i < METHODS ? algo_word(i) : "--algo=grpo", "--minibatch=0",
+              none ? "--epochs-per-batch=1" : "--epochs-per-batch=2", i < METHODS ? NULL : norm[i - METHODS]);
         const Learner* l = &w.setup.learner;
         w.o.value_clip = 0.0001f;
         CHECK((l->reference != NULL) == (w.o.beta > 0.0f));                    // beta 0 loads none

@@ -1,4 +1,4 @@
-// chapter_11.c - evaluation: pass@k, an interval, keeping train and test apart; more in evaluation.c.
+// chapter_11.c - evaluation: pass@k, an interval; more in evaluation.c, overlap in grade.c.
 
 static void chapter_11_pass_at_k(void) {
     // 1 - C(13,4)/C(16,4) = 1 - 715/1820 = 0.607142857; of D1's group the mean reward is pass@1; 1/200 * 100

@@ -227,10 +227,11 @@ static void chapter_12_a_limit_keeps_the_order(void) {
 // ---- losses by hand
 
 static void chapter_12_losses_of_a_pair(void) {
-    // P = sigma(ln 3) = 3/4: loss -ln 3/4 = 0.287682, slopes -1/4 and +1/4 outcome: the chosen one is right
-    // with 3/4, the other with sigma(0) = 1/2, so it is wrong with 1/2: (ln 4/3 + ln 2) / 2 = (0.287682 +
-    // 0.693147) / 2 = 0.490415; slopes -(1 - 3/4) / 2 and (1/2) / 2; wrong with 3/4: ln 4/3, slopes -1/8 and
-    // 1/8 DPO, beta 1/2: 0.5 ((-1 + 2 ln 3 + 1) - (-2 + 2)) = ln 3 again; slopes beta * -+1/4
+    // P = sigma(ln 3) = 3/4: loss -ln 3/4 = 0.287682, slopes -1/4 and +1/4
+    // outcome: the chosen one is right with 3/4, the other with sigma(0) = 1/2, so it is wrong with 1/2:
+    // (ln 4/3 + ln 2) / 2 = (0.287682 + 0.693147) / 2 = 0.490415; slopes -(1 - 3/4) / 2 and (1/2) / 2;
+    // wrong with 3/4: ln 4/3, slopes -1/8 and 1/8
+    // DPO, beta 1/2: 0.5 ((-1 + 2 ln 3 + 1) - (-2 + 2)) = ln 3 again; slopes beta * -+1/4
     const float ln3 = (float)log(3.0);
     const struct { int kind; float beta, value[2], reference[2]; double loss, slope[2]; } cases[] = {
         {PAIR_BRADLEY_TERRY, 1.0f, {ln3, 0.0f}, {0}, 0.287682, {-0.25, 0.25}},

@@ -4,8 +4,6 @@
  * prints one line, `ok   name` or `FAIL name`, each broken statement with its file, line and numbers. The
  * tests/run.sh script adds the lines of all programs up and prints the closing line.
  */
-#ifndef CHECK_H
-#define CHECK_H
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,4 +58,3 @@ static int check_failed;   /* failed tests in this program */
         if (here) RUN(test);                                                               \
         else printf("skip %s: its data is not here (DATA=DIR names a folder)\n", #test);   \
     } while (0)
-#endif

@@ -116,8 +116,8 @@ static void command_algos_rows(void) {
     ROW(r->out, "dapo Yu et al. 2025; resample 3, overlong 16");
 }
 
-// Loss, margin and the two sides of one pair belong together, on the screen as in the file; the norm of the
-// gradient is no other column. The table of the held-out pairs is computed here again.
+// Loss, margin and the two sides of one pair belong together, on the screen as in the file; |grad| differs
+// from every other column. The table of the held-out pairs is computed here again.
 static void check_pair_columns(const PairCommand* c, const char* beta) {
     double scale = c->scalar ? 1.0 : 0.1;
     const Ran* r = RL(c->name, tag, option("data", "pair.jsonl"), option("eval-data", "held.jsonl"), beta,

@@ -81,6 +81,7 @@ static int compare_keys(const void* a, const void* b) { return strcmp(a, b); }
 static void no_problem_twice(void) {
     static char key[MAX_LINES][64];
     for (int i = 0; i < count; i++) {
+        if (!lines[i].kind) continue;
         const int *x = lines[i].number, swap = strchr("+*", lines[i].kind->ops[0]) && x[0] > x[1];
         snprintf(key[i], sizeof *key, "%s: %d %d %d", lines[i].kind->label, x[swap], x[!swap], x[2]);
     }
@@ -127,6 +128,7 @@ static void answers(void) {
     double tool = 0.0, right = 0.0, ends[3] = {0.0}, rewarded = 0.0, each = 1.0 / DEMO_PROBLEMS;
     for (int i = 0; i < count; i++) {
         const Line* l = &lines[i];
+        if (!l->kind) continue;
         Work w = work(l);
         if (w.ending < 0 || w.broken || (w.calls && (w.wrong || w.calls != count_steps(l->kind))) ||
             (l->file < 2 && (w.ending != 0 || !w.calls || w.last < 2)))

@@ -146,6 +146,9 @@ static void overlap_command(void) {
         "question 1 of B, question 1 of A\n    B     tom has 3 pens: how many?\n"
         "    A     Tom has 3 pens. How many?\n");
     SAYS_NOT(r->out, "\x1b");
+    CHECK(longest_line(r->out) <= 80);
+    r = COMMAND(command_overlap, put("c", ASK("a b c d e f g h i")), put("d", ASK("a b c d e f g h j")));
+    SAYS(r->out, "question 1 of B, question 1 of A: 50% of its runs of 8 words\n");
     REFUSED(COMMAND(command_overlap, a), "two files are needed");
     REFUSED(COMMAND(command_overlap, a, b, a), "is not expected here");
     REFUSED(COMMAND(command_overlap, a, "nowhere"), "cannot open nowhere");

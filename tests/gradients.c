@@ -356,7 +356,8 @@ static void test_loss_gradients(void) {
 
 static const Part parts[] = {
     PART(layers), PART(model_gradients), PART(optimizer), PART(loss_gradients), PART(chapter_01),
-    PART(chapter_02), PART(chapter_03), PART(chapter_04), PART(chapter_07), PART(chapter_08), PART(chapter_09),
+    PART(chapter_02), PART(chapter_03), PART(chapter_04), PART(chapter_07), PART(chapter_08),
+    PART(chapter_09),
 };
 
 int main(int argc, char** argv) { return run_parts(parts, (int)(sizeof parts / sizeof *parts), argc, argv); }

@@ -1,7 +1,6 @@
 // methods.c - what the rows of the table of methods have in common, and what they refuse; every row resumes
 // to the bit and does not depend on the number of threads.
 
-// One gradient step per batch: all four ratios are exactly 1, for token, sequence and cispo alike.
 #define NARROW "--clip-low=0.1", "--clip-high=0.1"
 static void methods_that_are_the_same(void) {
     // After so many updates from the same start the policies of two command lines are the same to the bit,
@@ -9,7 +8,7 @@ static void methods_that_are_the_same(void) {
     static const struct { int updates; const char *a[6], *b[8]; } pairs[] = {
         // (r - mean)/1, token mean, no KL; on-policy the ratio is exactly 1 and -ratio A = -A
         {3, {"--algo=nanochat"}, {"--algo=grpo", "--advantage=centered", "--norm=token", "--beta=0"}},
-        // the clip does nothing on-policy
+        // one gradient step per batch: the ratio is exactly 1 for token, sequence and cispo, no clip acts
         {2, {"--algo=rloo"}, {"--algo=rloo", "--ratio=token", NARROW}},
         {2, {"--algo=rloo"}, {"--algo=rloo", "--ratio=sequence", NARROW}},
         {2, {"--algo=rloo"}, {"--algo=rloo", "--ratio=cispo", NARROW}},

@@ -1,8 +1,6 @@
 // parts.h - one program of many parts: a worksheet, a chapter, a layer. Each part runs in a process of its
 // own, as many at a time as there are cores, and their pages are printed in the order of the list. A part
 // that crashes is one more failure. With arguments only the parts so named run: ./build/all chapter_07
-#ifndef PARTS_H
-#define PARTS_H
 
 typedef struct { const char* name; void (*run)(void); } Part;
 #define PART(name) {#name, test_##name}
@@ -56,4 +54,3 @@ static int run_parts(const Part* parts, int count, int argc, char** argv) {
     }
     return failed;
 }
-#endif

@@ -1,7 +1,5 @@
 // proofs.h - the model of 27 answers (chapter 4), two policies on it and its rewards: what the exact sums of
 // chapters 4, 8 and 9 are taken over.
-#ifndef PROOFS_H
-#define PROOFS_H
 
 static double p_theta[TOY_PARAMS], p_theta_ref[TOY_PARAMS], p_logp[TOY_PARAMS], p_logp_ref[TOY_PARAMS],
     p_reward[TOY_PARAMS];
@@ -58,5 +56,3 @@ static double p_objective(const double* at, double beta) {
     }
     return J;
 }
-
-#endif

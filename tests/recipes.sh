@@ -1,6 +1,6 @@
 #!/bin/sh
-# recipes.sh [./train_gpt [./rl]] - docs/recipes/*.sh on questions that take seconds (they call ./rl and
-# ./train_gpt of the top directory), and ./rl plot, ./rl compare
+# recipes.sh [./train_gpt [./rl]] - three of docs/recipes/*.sh on questions that take seconds, the options
+# of all (they call ./rl and ./train_gpt of the top directory), and ./rl plot, ./rl compare
 cd "$(dirname "$0")/.." || exit 1
 rl=${2:-./rl}
 dir=$(mktemp -d) || exit 1
@@ -14,7 +14,6 @@ report() { if [ -z "$2" ]; then echo "ok   $1"; else echo "FAIL $1: $2"; failed=
 printf 'step,up,flat,none\n0,0,2,\n1,1,2,\n2,2,2,\n3,3,2,\n4,4,,\n' > "$dir/metrics.csv"
 cat > "$dir/expected" <<'PLOT'
 metrics.csv
-
       4 |                                                          uuu
         |                                                     uuuuu
         |                                                uuuuu
@@ -31,7 +30,6 @@ metrics.csv
          +--------------+--------------+--------------+--------------+
          1              2              3              4              5
          update
-
   u  up: 0 to 4
   f  flat: 2 to 2
   *  more than one of them

@@ -1,7 +1,5 @@
 // reference.h - what the worksheets share. The independent reference is a PyTorch program in double
 // precision; its inputs come from one formula, so that a test holds its outputs only.
-#ifndef REFERENCE_H
-#define REFERENCE_H
 
 #ifdef IN_DOUBLE
 #define EXACT 1e-11              // what a hand value may be off by, relative
@@ -19,20 +17,15 @@ static void fill(float* x, int n, int k, double scale, double offset) {
 #define CHECK_GRADIENT_OFF(value, expected, off)                                           \
     do {                                                                                   \
         double g_ = (double)(value), h_ = (double)(expected);                              \
-        if (!(fabs(g_ - h_) <= 1e-6 * fmax(fabs(g_), fabs(h_)) + (off))) {                 \
-            check_broken++;                                                                \
-            printf("  %s:%d: the gradient %s is %.12g, the difference %.12g\n", __FILE__,  \
-                   __LINE__, #value, g_, h_);                                              \
-        }                                                                                  \
+        if (!(fabs(g_ - h_) <= 1e-6 * fmax(fabs(g_), fabs(h_)) + (off)))                   \
+            BROKEN("the gradient %s is %.12g, the difference %.12g\n", #value, g_, h_);    \
     } while (0)
 
 // |x - expected| relative to each expected value; where that is 0 it must be exactly 0
 static void check_array(const float* x, const double* expected, int n, double tolerance) {
-    for (int i = 0; i < n; i++) {
-        if (fabs(x[i] - expected[i]) <= tolerance * fabs(expected[i])) continue;
-        check_broken++;
-        printf("  element %d is %.12g, expected %.12g\n", i, (double)x[i], expected[i]);
-    }
+    for (int i = 0; i < n; i++)
+        if (!(fabs(x[i] - expected[i]) <= tolerance * fabs(expected[i])))
+            BROKEN("element %d is %.12g, expected %.12g\n", i, (double)x[i], expected[i]);
 }
 
 // The gradient of one group of CartPole episodes, as train_cartpole() takes it.
@@ -57,8 +50,7 @@ enum { GROUP_TOKENS = 256, LIMIT = 7 };      // LIMIT: the longest possible answ
 enum { POLICY_GRADIENT, CLIP, GSPO, CISPO, VALUE, VALUE_CLIP, SFT, KL, GROUP_LOSSES = KL + 3 };
 
 static double group_kl(float* d, const float* logp, const float* ref, const int* mask, int K, int T1,
-                      int norm,
-                       int estimator) {
+                       int norm, int estimator) {
     float w[GROUP_TOKENS];
     token_weights(w, mask, K, T1, norm, LIMIT);
     return loss_kl(d, logp, ref, w, K * T1, estimator);
@@ -67,8 +59,7 @@ static double group_kl(float* d, const float* logp, const float* ref, const int*
 // Loss `which`; the last three are the KL with k1, k2, k3. x and other are log-probabilities, adv (K) is one
 // per answer; for the value they are V, V_old and the target (n), and high is the clip.
 static double group_of(int which, float* d, const float* x, const float* other, const float* adv,
-    const int* mask,
-                       int K, int T1, float low, float high, int norm) {
+                       const int* mask, int K, int T1, float low, float high, int norm) {
     float w[GROUP_TOKENS], token_adv[GROUP_TOKENS], log_ratio[GROUP_TOKENS];
     token_weights(w, mask, K, T1, norm, LIMIT);
     if (which <= CISPO) broadcast_advantages(token_adv, adv, mask, K, T1);
@@ -131,4 +122,3 @@ static double method_loss(float* d, const Learner* l, const float* logp, const f
     for (int i = 0; i < K * T1; i++) d[i] += o->beta * dkl[i];
     return loss;
 }
-#endif

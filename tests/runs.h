@@ -122,7 +122,6 @@ typedef struct {
 } World;
 
 // What `./rl train WORDS` decides, with sizes for a test where the words say nothing else.
-#define READ(w, ...) read_words(w, (const char*[]){__VA_ARGS__, NULL})
 static void read_words(World* w, const char* const* words) {
     char* argv[WORDS];
     int argc = 0;

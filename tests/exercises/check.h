@@ -2,8 +2,6 @@
  * generator. A submission runs in a process of its own, limited in time and memory, on arrays between guards;
  * outputs start as a NaN of our own. What comes out is compared with that of rl.c's function, then with that
  * of each classic slip: only one that agrees on every input is named. */
-#ifndef EXERCISES_CHECK_H
-#define EXERCISES_CHECK_H
 #include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -404,4 +402,3 @@ static void judge(Verdict* v, const Exercise* e, Fn fn) {
     v->slip = find_slip(e, r);
     v->what = slip.what;
 }
-#endif

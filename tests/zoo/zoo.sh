@@ -94,7 +94,7 @@ all() {
         run_part "$right/$part" $([ "$part" != all ] || echo "$wanted") >> $right/ran
     done
     failures $right/ran > build/zoo/known
-    printf '%3s  %-7s  %-52s  %s\n' bug chapter 'what is wrong' 'part of tests/all.c: test that catches it'
+    printf '%3s  %-7s  %-52s  %s\n' bug chapter 'what is wrong' 'part of the tests: test that catches it'
     field "" place | cut -d ' ' -f 1 | in_parallel try | tee build/zoo/lines
     [ ! -s build/zoo/known ] ||
         echo "On the right code these fail too, so that they catch nothing: $(tr '\n' ' ' < build/zoo/known)"
