@@ -14,6 +14,7 @@ report() { if [ -z "$2" ]; then echo "ok   $1"; else echo "FAIL $1: $2"; failed=
 printf 'step,up,flat,none\n0,0,2,\n1,1,2,\n2,2,2,\n3,3,2,\n4,4,,\n' > "$dir/metrics.csv"
 cat > "$dir/expected" <<'PLOT'
 metrics.csv
+
       4 |                                                          uuu
         |                                                     uuuuu
         |                                                uuuuu
@@ -30,6 +31,7 @@ metrics.csv
          +--------------+--------------+--------------+--------------+
          1              2              3              4              5
          update
+
   u  up: 0 to 4
   f  flat: 2 to 2
   *  more than one of them
