@@ -1,6 +1,6 @@
 #!/bin/sh
 # All nine methods of `./rl algos` from one model, beside them what needs no policy gradient; then one table.
-# About six minutes on two cores. `make run` leaves the model to start from.
+# About ten minutes on two cores. `make run` leaves the model to start from.
 #
 # What to look at:
 #   pass@1   all of them arrive; most differences are smaller than the 95% intervals

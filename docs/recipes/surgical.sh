@@ -1,6 +1,6 @@
 #!/bin/sh
 # "RL is surgical" (D3 section 7): train on one kind of question, divisions, and look at all the others. Beside it
-# supervised training on the written solutions of the same divisions. Two minutes on two cores, after `make run`.
+# supervised training on the written solutions of the same divisions. A minute on two cores, after `make run`.
 #
 # What to look at: pass@1 on the divisions and on the rest, before and after, and KL on the rest: how far a model
 # has moved where it was not trained. Kinds that share a skill (the calculator, the format) rise together.
