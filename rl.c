@@ -3666,7 +3666,7 @@ static Metrics rl_step(Learner* l, Group* group, const Questions* q, const int* 
     int B = o->examples_per_step, K = o->num_samples, T = group->rollouts->T, T1 = T - 1, n = K * T1;
     int minibatch = o->minibatch ? min_int(o->minibatch, B) : B, per_epoch = (B + minibatch - 1) / minibatch;
     int steps = o->epochs_per_batch * per_epoch;       // gradient steps; 1 = on-policy from first to last
-    int turns = turns_of(l->policy), limit = o->sample.max_new_tokens;
+    int turns = turns_of(l->policy, minibatch), limit = o->sample.max_new_tokens;
     int kl_in_loss = o->beta > 0.0f && !l->kl_in_reward, redrawn = 0;    // the KL is paid once, here or there
     float beta_in_reward = l->kl_in_reward ? o->beta : 0.0f, low = o->clip_low, high = o->clip_high;
     double lr = (double)o->lr * o->init_lr_frac * decay, grad_norm = 0.0, started = seconds_now();
@@ -4576,7 +4576,7 @@ static void pairs_forward(PairResult* result, Model* m, Pair* const* list, int c
     const Tokens** row = allocate(2 * (size_t)count, sizeof(Tokens*));
     for (int i = 0; i < 2 * count; i++) row[i] = &list[i / 2]->tokens[i % 2];
     Padded p = pad_conversations(row, 2 * count);
-    int T = p.T, T1 = T - 1, turns = turns_of(m);
+    int T = p.T, T1 = T - 1, turns = turns_of(m, count);
     for (int i = 0; i < 2 * count && loss->scalar; i++) {
         memset(p.mask + (size_t)i * T1, 0, (size_t)T1 * sizeof(int));
         p.mask[(size_t)i * T1 + row[i]->length - 1] = 1;

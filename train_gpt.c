@@ -1298,11 +1298,11 @@ static void answers_backward(Model* m, const float* d, const int* ids, const int
 //     add_gradients(m, turns);                             in the order of the turns
 //
 // Which questions share a turn, and the order of every sum, does not depend on the number of threads: the
-// same bits for one as for sixteen. A gradient is as large as the model: its size alone sets how many.
+// same bits for one as for sixteen. A gradient has the model's size, which sets how many; `count` at most.
 
-static int turns_of(const Model* m) {
-    double fit = 8e6 / (double)m->weights.count;   // 32 MB of gradients
-    return fit < 2.0 ? 2 : fit > MAX_TURNS ? MAX_TURNS : (int)fit;
+static int turns_of(const Model* m, int count) {
+    double fit = fmax(2.0, 8e6 / (double)m->weights.count);   // 32 MB of gradients
+    return (int)fmin(fit, min_int(count, MAX_TURNS));
 }
 
 static Model* worker(Model* m) {
@@ -3043,7 +3043,7 @@ static void padded_free(Padded* p) { free(p->ids), free(p->mask); }
 enum { TOGETHER = 4 };
 static double sft_loss(Model* m, const Tokens* const* list, int count, int learn) {
     Padded p = pad_conversations(list, count);
-    int T = p.T, T1 = T - 1, turns = min_int(turns_of(m), (count + TOGETHER - 1) / TOGETHER);
+    int T = p.T, T1 = T - 1, turns = turns_of(m, (count + TOGETHER - 1) / TOGETHER);
     size_t n = (size_t)count * T1;
     float *logp = allocate(n, sizeof(float)), *dlogp = allocate(n, sizeof(float));
     float* w = allocate(n, sizeof(float));

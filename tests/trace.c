@@ -99,8 +99,7 @@ static void trace_columns_and_endings(void) {
 // ./rl trace with every method: one update of rl_step() in at most 80 columns. Without an answer,
 // log-probabilities alone.
 static void trace_runs_every_method(void) {
-    char tag[PATH_SIZE + 16];
-    snprintf(tag, sizeof tag, "--model-tag=%s", model_path);
+    const char* tag = option("model-tag", "model");
     for (int i = 0; i < METHODS; i++) {
         const Ran* r = COMMAND(command_trace, "7+7?", tag, "--answer=14", algo_word(i), "--num-samples=4",
                                "--max-new-tokens=12", "--overlong=0", "--threads=1");

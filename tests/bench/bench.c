@@ -135,10 +135,11 @@ static void bench_memory(void) {
         }
         double first = seconds[0], later = median(seconds + 1, UPDATES - 1);
         double gflops = 6.0 * (double)m.weights.count * tokens / later * 1e-9;
-        double sum = (3.0 + turns_of(&m)) * one + activations;
+        int turns = turns_of(&m, (CONVERSATIONS + TOGETHER - 1) / TOGETHER);
+        double sum = (3.0 + turns) * one + activations;
         printf("  %10zu %7.3f %7.3f %8.0f %6.0f%%   %7.0f %7.0f %9.0f %11.0f %5.0f %5.0f\n", m.weights.count,
                first, later, tokens / later, 100.0 * gflops / median(peak, UPDATES), one, 2.0 * one,
-               turns_of(&m) * one, activations, sum, peak_memory_mb() - before);
+               turns * one, activations, sum, peak_memory_mb() - before);
         fflush(stdout);
         optimizer_free(&optimizer), model_free(&m);
     }
